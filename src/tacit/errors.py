@@ -1,0 +1,128 @@
+"""Every way tacit says no, and the checks that say it.
+
+    TacitError
+    ├── BadInput          an argument breaks a rule (also a ValueError)
+    ├── GuaranteeError    a privacy statement that cannot be made, such as an epsilon for no guarantee
+    ├── ObjectiveError    the user's objective raised, or answered with something unusable
+    ├── BudgetRefused     the budget does not cover a release; nothing was drawn
+    ├── LedgerError       the ledger cannot be read, written or found
+    │   └── LedgerTampered    its entries are not what was written
+    └── MissingExtra      an optional library is not installed (also an ImportError)
+
+A message states the rule, the value and the remedy. It shows parameters and shapes, never data, scores or noise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from types import ModuleType
+from typing import Any
+
+
+class TacitError(Exception):
+    """Any refusal by tacit."""
+
+
+class BadInput(TacitError, ValueError):
+    """An argument breaks a rule; nothing was spent."""
+
+
+class GuaranteeError(TacitError):
+    """A privacy statement that cannot be made."""
+
+
+class ObjectiveError(TacitError):
+    """The user's objective raised, or its answer is unusable. Never shows the answer."""
+
+
+class BudgetRefused(TacitError):
+    """The budget does not cover this release; nothing was drawn."""
+
+
+class LedgerError(TacitError):
+    """The ledger cannot be read, written or found."""
+
+
+class LedgerTampered(LedgerError):
+    """The ledger's entries are not what was written."""
+
+
+class MissingExtra(TacitError, ImportError):
+    """An optional library is not installed."""
+
+
+def positive(name: str, value: float) -> float:
+    """Return value as a float if it is finite and above zero.
+
+    >>> positive("epsilon", 0.5)
+    0.5
+    """
+    number = real(name, value)
+    if not number > 0:
+        raise BadInput(f"{name} must be positive, got {name}={value!r}")
+    return number
+
+
+def real(name: str, value: float) -> float:
+    """Return value as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+        raise BadInput(f"{name} must be a number, got a {type(value).__name__}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{name} must be a number, got a {type(value).__name__}") from None
+    if not math.isfinite(number):
+        raise BadInput(f"{name} must be finite, got {name}={number}")
+    return number
+
+
+def probability(name: str, value: float, *, zero: bool = False) -> float:
+    """Return value as a float in (0, 1), or in [0, 1) with ``zero=True``."""
+    number = real(name, value)
+    if not (0 < number < 1 or (zero and number == 0)):
+        raise BadInput(f"{name} must be in {'[' if zero else '('}0, 1), got {name}={value!r}")
+    return number
+
+
+def count(name: str, value: int, *, least: int = 1) -> int:
+    """Return value as an int that is at least ``least``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise BadInput(f"{name} must be a whole number, got {name}={value!r}")
+    number = int(value)
+    if number < least:
+        raise BadInput(f"{name} must be at least {least}, got {name}={number}")
+    return number
+
+
+def interval(name: str, value: tuple[float, float]) -> tuple[float, float]:
+    """Return value as a pair (low, high) with low < high."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} must be a pair (low, high), got a {type(value).__name__}") from None
+    low, high = real(f"{name}[0]", low), real(f"{name}[1]", high)
+    if not low < high:
+        raise BadInput(f"{name} must have low < high, got {name}=({low:g}, {high:g})")
+    return low, high
+
+
+def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return value if it is one of the allowed words."""
+    if value not in allowed:
+        raise BadInput(f"{name} must be one of {', '.join(allowed)}, got {name}={value!r}")
+    return value
+
+
+def extra(module: str, name: str, purpose: str) -> ModuleType:
+    """Import an optional library, or say the exact line that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(f"{purpose} needs {module.split('.')[0]}: pip install 'tacit[{name}]'") from error
+
+
+def described(value: Any) -> str:
+    """What may be said of a value in an error: its type and shape, never its content."""
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
