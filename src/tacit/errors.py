@@ -66,7 +66,7 @@ def positive(name: str, value: float) -> float:
 
 def real(name: str, value: float) -> float:
     """Return value as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+    if isinstance(value, bool) or (not isinstance(value, (int, float)) and not hasattr(value, "__float__")):
         raise BadInput(f"{name} must be a number, got a {type(value).__name__}")
     try:
         number = float(value)

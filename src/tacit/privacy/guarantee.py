@@ -1,0 +1,211 @@
+"""What is promised: an amount of privacy loss (Budget), and the whole statement around it (Guarantee)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tacit.errors import BadInput, GuaranteeError, choice, positive, probability, real
+from tacit.privacy import conversions as c
+
+Notion = Literal["pure", "approximate", "zcdp", "gdp"]
+NOTIONS: tuple[str, ...] = ("pure", "approximate", "zcdp", "gdp")
+LETTER = {"pure": "epsilon", "approximate": "epsilon", "zcdp": "rho", "gdp": "mu"}
+FORMAT = "tacit.guarantee/1"
+RECORD = "one record replaced"
+QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An amount of privacy loss, in one of four notions.
+
+    >>> Budget.gdp(1.0).epsilon(1e-6) < Budget.zcdp(0.5).epsilon(1e-6)
+    True
+    >>> print(Budget.approximate(1.0, 1e-6))
+    epsilon = 1, delta = 1e-06
+    """
+
+    notion: Notion
+    amount: float  # epsilon, epsilon, rho or mu
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        choice("notion", self.notion, NOTIONS)
+        if not (isinstance(self.amount, (int, float)) and 0 <= self.amount < math.inf):
+            raise BadInput(f"{LETTER[self.notion]} must be finite and not negative, got {self.amount!r}")
+        if self.delta and self.notion != "approximate":
+            raise BadInput(f"only an approximate budget has a delta, got delta={self.delta!r} with {self.notion}")
+
+    @classmethod
+    def pure(cls, epsilon: float) -> Budget:
+        """epsilon-differential privacy."""
+        return cls("pure", positive("epsilon", epsilon))
+
+    @classmethod
+    def approximate(cls, epsilon: float, delta: float) -> Budget:
+        """(epsilon, delta)-differential privacy."""
+        return cls("approximate", positive("epsilon", epsilon), probability("delta", delta))
+
+    @classmethod
+    def zcdp(cls, rho: float) -> Budget:
+        """rho-zero-concentrated differential privacy."""
+        return cls("zcdp", positive("rho", rho))
+
+    @classmethod
+    def gdp(cls, mu: float) -> Budget:
+        """mu-Gaussian differential privacy."""
+        return cls("gdp", positive("mu", mu))
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest epsilon that this budget implies at delta: exact, but for zCDP, where it is the best known."""
+        delta = probability("delta", delta, zero=True)
+        if self.notion in ("pure", "approximate"):
+            if delta < self.delta:
+                raise GuaranteeError(f"({self}) says nothing at a smaller delta, got delta={delta:g}")
+            return c.approximate_epsilon(self.amount, self.delta, delta)
+        if delta == 0:
+            raise GuaranteeError(
+                f"{self.notion} implies no epsilon at delta = 0; ask for a positive delta, such as 1e-6"
+            )
+        return c.gdp_epsilon(self.amount, delta) if self.notion == "gdp" else c.zcdp_epsilon(self.amount, delta)
+
+    def mu(self) -> float:
+        """The mu of a Gaussian mechanism that just fits in this budget."""
+        match self.notion:
+            case "gdp":
+                return self.amount
+            case "zcdp":
+                return math.sqrt(2 * self.amount)
+            case "approximate":
+                return c.gdp_mu(self.amount, self.delta)
+        raise GuaranteeError(
+            f"Gaussian noise is not pure differential privacy, whatever its scale; got a pure budget of {self}. "
+            "Give Budget.approximate(epsilon, delta), or use Laplace noise"
+        )
+
+    def pure_epsilon(self) -> float:
+        """The epsilon of a pure mechanism, such as Laplace, that just fits in this budget."""
+        match self.notion:
+            case "zcdp":
+                return math.sqrt(2 * self.amount)
+            case "gdp":
+                return c.mu_pure(self.amount)
+        return self.amount
+
+    def __str__(self) -> str:
+        tail = f", delta = {self.delta:g}" if self.notion == "approximate" else ""
+        return f"{LETTER[self.notion]} = {self.amount:.6g}{tail}"
+
+    def to_json(self) -> dict[str, Any]:
+        parameters = {LETTER[self.notion]: self.amount}
+        if self.notion == "approximate":
+            parameters["delta"] = self.delta
+        return {"notion": self.notion, "parameters": parameters}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Budget:
+        try:
+            notion = choice("notion", document["notion"], NOTIONS)
+            parameters = document["parameters"]
+            amount, delta = real("amount", parameters[LETTER[notion]]), real("delta", parameters.get("delta", 0.0))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"not a budget in JSON: needs notion and parameters ({error})") from None
+        return cls(notion, amount, delta)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A privacy statement: how much, of what, under which assumptions, and who proved it.
+
+    ``budget`` is None for no guarantee at all. ``assumptions`` empty means unconditional. ``delta`` is where epsilon is
+    quoted in print when the notion leaves it open.
+
+    >>> g = Guarantee(Budget.gdp(0.5), unit="one validation record replaced", source="standard composition")
+    >>> g.unconditional, g.notion, round(g.epsilon(1e-6), 2)
+    (True, 'gdp', 2.25)
+    >>> Guarantee.from_json(g.to_json()) == g
+    True
+    """
+
+    budget: Budget | None
+    unit: str = RECORD
+    assumptions: tuple[str, ...] = ()
+    source: str = "standard"
+    delta: float = QUOTED
+
+    @classmethod
+    def none(cls, why: str, unit: str = RECORD) -> Guarantee:
+        """No differential privacy guarantee, and why not."""
+        return cls(None, unit, (), why)
+
+    @property
+    def notion(self) -> str:
+        return self.budget.notion if self.budget else "none"
+
+    @property
+    def unconditional(self) -> bool:
+        """Holds for every data set and every objective."""
+        return self.budget is not None and not self.assumptions
+
+    @property
+    def kind(self) -> str:
+        """unconditional, conditional or none: the class of the guarantee at a glance."""
+        return "none" if self.budget is None else "conditional" if self.assumptions else "unconditional"
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest known epsilon at delta; raises GuaranteeError where no epsilon follows."""
+        if self.budget is None:
+            raise GuaranteeError(f"there is no epsilon here: {self.source}")
+        return self.budget.epsilon(delta)
+
+    def quoted(self) -> tuple[float, float] | None:
+        """(epsilon, delta) to print: the notion's own, or epsilon at the quoted delta. None for no guarantee."""
+        if self.budget is None:
+            return None
+        if self.budget.notion in ("pure", "approximate"):
+            return self.budget.amount, self.budget.delta
+        return self.budget.epsilon(self.delta), self.delta
+
+    def at(self, delta: float) -> Guarantee:
+        """The same guarantee, quoting epsilon at another delta."""
+        return replace(self, delta=probability("delta", delta))
+
+    def as_approximate(self, delta: float) -> Guarantee:
+        """The weaker statement (epsilon, delta)-DP, for a ledger that adds epsilons and deltas."""
+        return replace(self, budget=Budget.approximate(self.epsilon(delta), delta))
+
+    def __str__(self) -> str:
+        if self.budget is None:
+            return f"NO privacy guarantee: {self.source}. Show this only to people who may see the data."
+        epsilon, delta = self.quoted() or (0.0, 0.0)
+        but, tail = (f", delta = {delta:g}", f", but for an event of probability {delta:g}") if delta else ("", "")
+        held = f" (held as {self.notion.upper()}, {self.budget})" if self.notion in ("zcdp", "gdp") else ""
+        odds = math.exp(epsilon) if epsilon < 700 else math.inf
+        holds = f"only if: {'; '.join(self.assumptions)}" if self.assumptions else "whatever the data are"
+        return (
+            f"Differential privacy with epsilon = {epsilon:.4g}{but}{held}, for {self.unit}. Whoever sees the release "
+            f"and knows everything but that one change can move the odds on it by at most a factor of {odds:.4g}{tail}. "
+            f"It holds {holds}. Source: {self.source}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A versioned document that from_json reads back to an equal guarantee."""
+        epsilon, delta = self.quoted() or (None, None)
+        stated = self.budget.to_json() if self.budget else {"notion": "none", "parameters": {}}
+        about = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
+        return {"format": FORMAT, **stated, "epsilon": epsilon, "delta": delta, "quoted_at": self.delta, **about}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Guarantee:
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            found = document.get("format") if isinstance(document, dict) else type(document).__name__
+            raise BadInput(f"a guarantee in JSON must have format {FORMAT!r}, got {found!r}")
+        try:
+            budget = None if document["notion"] == "none" else Budget.from_json(document)
+            unit, source = str(document["unit"]), str(document["source"])
+            assumptions = tuple(str(a) for a in document["assumptions"])
+            return cls(budget, unit, assumptions, source, probability("quoted_at", document["quoted_at"]))
+        except KeyError as error:
+            raise BadInput(f"a guarantee in JSON must have the field {error}") from None
