@@ -186,7 +186,7 @@ class Guarantee:
         holds = f"only if: {'; '.join(self.assumptions)}" if self.assumptions else "whatever the data are"
         return (
             f"Differential privacy with epsilon = {epsilon:.4g}{but}{held}, for {self.unit}. Whoever sees the release "
-            f"and knows everything but that one change can move the odds on it by at most a factor of {odds:.4g}{tail}. "
+            f"and knows all but that one change can move the odds on it by at most a factor of {odds:.4g}{tail}. "
             f"It holds {holds}. Source: {self.source}."
         )
 

@@ -1,0 +1,102 @@
+"""The mean of bounded losses, computed so that its stated sensitivity is true in floating point.
+
+Summing floats rounds, and the rounding of one partial sum depends on all records before it: replacing one record can
+move a computed sum by more than its range. Here every clipped loss is rounded to one of 2^32 steps between the bounds,
+and the sum is taken over whole numbers, which is exact in any order. One record moves it by at most 2^32, exactly.
+Gaussian noise is added to that whole number; turning it into a mean afterwards is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import BadInput, ObjectiveError, count, described, interval, positive
+from tacit.privacy.guarantee import RECORD, Budget
+from tacit.privacy.mechanisms import LATTICE, Mechanism, one_of
+from tacit.privacy.noise import EXACT, Source, whole_gaussian
+
+STEPS = 1 << 32
+MOST_RECORDS = 1 << 30  # the sum, and noise of 2^30 times its range, fit 64 bits
+
+
+class BoundedMean(Mechanism[float]):
+    """The mean over ``records`` losses, each clipped to public ``bounds``, with Gaussian noise.
+
+    ``scale`` is the standard deviation of the noise in the units of the losses.
+
+    Guarantee. mu-GDP with mu = (high - low) / (records scale), for one record replaced; unconditional, floating point
+    included. The number of records is public.
+    Edges. A loss that is not a number counts as the worse bound, silently: how many were clipped or missing is private.
+    The rounding to 2^32 steps moves a mean by less than (high - low) 2^-33.
+
+    >>> mean = BoundedMean(1000, (0.0, 1.0), budget=Budget.gdp(0.5))
+    >>> round(mean.scale, 6)
+    0.002
+    """
+
+    def __init__(
+        self,
+        records: int,
+        bounds: tuple[float, float],
+        *,
+        scale: float | None = None,
+        budget: Budget | None = None,
+        higher_is_better: bool = False,
+        unit: str = RECORD,
+        noise: Source = EXACT,
+    ) -> None:
+        self.worst = 0.0 if higher_is_better else 1.0
+        self.records, self.bounds, self.noise = count("records", records), interval("bounds", bounds), noise
+        if self.records > MOST_RECORDS:
+            raise BadInput(f"records must be at most {MOST_RECORDS}, got records={records}")
+        self.width = positive("bounds[1] - bounds[0]", self.bounds[1] - self.bounds[0])
+        per_step = self.width / STEPS / self.records  # one step of the whole number, in units of the mean
+        if one_of(scale, budget):
+            self.whole_scale = positive("scale", scale) / per_step  # type: ignore[arg-type]
+            stated = Budget.gdp(self._mu())
+        else:
+            stated = Budget.gdp(budget.mu())  # type: ignore[union-attr]
+            self.whole_scale = STEPS / stated.amount * (1 + 4 * LATTICE)
+        if not 2.0**20 <= self.whole_scale <= 2.0**61 / 8:
+            raise BadInput(
+                f"noise of {self.whole_scale * per_step:.3g} on a mean over {self.records} records in "
+                f"[{self.bounds[0]:g}, {self.bounds[1]:g}] is out of range: choose a scale or budget nearer to it"
+            )
+        self.scale = self.whole_scale * per_step
+        self.guarantee = self._stated(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
+
+    def _mu(self) -> float:
+        return math.sqrt(2 * whole_gaussian(self.whole_scale).map(d_in=STEPS)) * (1 + LATTICE)
+
+    def total(self, losses: ArrayLike) -> int:
+        """The exact sum of the clipped losses in whole steps; totals of disjoint groups of records add. Private.
+
+        Shape (any number of records,).
+        """
+        array = np.asarray(losses)
+        if array.ndim != 1 or array.dtype.kind not in "fiub":
+            raise ObjectiveError(f"losses must be one number per record in one dimension, got {described(array)}")
+        low, high = self.bounds
+        unit = np.clip(array.astype(float), low, high)
+        unit -= low
+        unit /= self.width
+        np.nan_to_num(unit, copy=False, nan=self.worst)
+        unit *= STEPS
+        return int(np.rint(unit, out=unit).astype(np.int64).sum())
+
+    def checked(self, losses: ArrayLike) -> int:
+        array = np.asarray(losses)
+        if array.shape != (self.records,):
+            raise ObjectiveError(f"losses must have shape ({self.records},), one per record, got {described(array)}")
+        return self.total(array)
+
+    def draw(self, total: Any) -> float:
+        return self.mean_of(self.noise.gaussian_whole(total, self.whole_scale))
+
+    def mean_of(self, total: int) -> float:
+        """A sum in whole steps as a mean in the units of the losses. Post-processing if the sum is noisy."""
+        return self.bounds[0] + self.width * (total / (self.records * STEPS))
