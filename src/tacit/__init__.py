@@ -1,0 +1,57 @@
+"""tacit: tune on data you cannot show.
+
+Names load on first use, so that importing tacit is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.errors import TacitError as TacitError
+    from tacit.privacy import mechanisms as mechanisms
+    from tacit.privacy.accounting import compose as compose
+    from tacit.privacy.guarantee import Budget as Budget
+    from tacit.privacy.guarantee import Guarantee as Guarantee
+    from tacit.privacy.ledger import Ledger as Ledger
+    from tacit.privacy.noise import Simulation as Simulation
+    from tacit.privacy.private import Private as Private
+    from tacit.privacy.release import Release as Release
+    from tacit.space import Choice as Choice
+    from tacit.space import Float as Float
+    from tacit.space import Int as Int
+    from tacit.space import Space as Space
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Budget": "tacit.privacy.guarantee",
+    "Choice": "tacit.space",
+    "Float": "tacit.space",
+    "Guarantee": "tacit.privacy.guarantee",
+    "Int": "tacit.space",
+    "Ledger": "tacit.privacy.ledger",
+    "Private": "tacit.privacy.private",
+    "Release": "tacit.privacy.release",
+    "Simulation": "tacit.privacy.noise",
+    "Space": "tacit.space",
+    "TacitError": "tacit.errors",
+    "compose": "tacit.privacy.accounting",
+    "mechanisms": "tacit.privacy",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES[name])
+    value = getattr(home, name, None) or importlib.import_module(f"{_HOMES[name]}.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,229 @@
+"""Search spaces on Optuna's distributions, seen three ways.
+
+params     {"rate": 0.1, "depth": 3, "loss": "hinge"}    what an objective takes
+cube       one coordinate in [0, 1] per parameter        where points are generated
+features   what a Gaussian process sees: numbers as in the cube, a choice as one coordinate per option, any two
+           options at distance 1
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import BadInput, count, described, interval
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+Array = NDArray[np.float64]
+Params = dict[str, Any]
+MOST_CANDIDATES = 1_000_000
+
+
+def Float(low: float, high: float, *, log: bool = False) -> FloatDistribution:  # noqa: N802
+    """A real number in [low, high], searched on a log scale with ``log=True``."""
+    from optuna.distributions import FloatDistribution
+
+    low, high = interval("Float", (low, high))
+    if log and low <= 0:
+        raise BadInput(f"a log scale needs low > 0, got low={low:g}")
+    return FloatDistribution(low, high, log=log)
+
+
+def Int(low: int, high: int, *, log: bool = False) -> IntDistribution:  # noqa: N802
+    """A whole number in [low, high]."""
+    from optuna.distributions import IntDistribution
+
+    low, high = count("low", low, least=-(2**62)), count("high", high, least=-(2**62))
+    if low > high or (log and low <= 0):
+        raise BadInput(f"Int needs low <= high{' and low > 0 on a log scale' * log}, got low={low}, high={high}")
+    return IntDistribution(low, high, log=log)
+
+
+def Choice(options: Sequence[Any]) -> CategoricalDistribution:  # noqa: N802
+    """One of several options, without an order."""
+    from optuna.distributions import CategoricalDistribution
+
+    if isinstance(options, str) or len(options) == 0:
+        raise BadInput(f"Choice needs a list of at least one option, got {options!r}")
+    return CategoricalDistribution(tuple(options))
+
+
+class Space:
+    """Named parameters and their distributions.
+
+    >>> space = Space({"rate": Float(1e-3, 1.0, log=True), "depth": Int(1, 8)})
+    >>> space.params([[0.5, 0.0]])
+    [{'rate': 0.0316..., 'depth': 1}]
+    """
+
+    def __init__(self, parameters: Mapping[str, Any] | Space) -> None:
+        from optuna.distributions import BaseDistribution
+
+        given = parameters.distributions if isinstance(parameters, Space) else parameters
+        if not isinstance(given, Mapping) or not given:
+            raise BadInput("a space needs at least one parameter: {'rate': tacit.Float(1e-3, 1.0, log=True), ...}")
+        self.distributions: dict[str, BaseDistribution] = {}
+        for name, distribution in given.items():
+            if not isinstance(distribution, BaseDistribution):
+                raise BadInput(
+                    f"parameter {name!r} must be tacit.Float, tacit.Int, tacit.Choice or an Optuna distribution, "
+                    f"got {described(distribution)}"
+                )
+            self.distributions[str(name)] = distribution
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.distributions)
+
+    @property
+    def dimensions(self) -> int:
+        """Number of parameters."""
+        return len(self.distributions)
+
+    def params(self, cube: ArrayLike) -> list[Params]:
+        """Points of the cube, shape (n, dimensions), as parameters."""
+        points = np.atleast_2d(np.asarray(cube, float))
+        if points.shape[1] != self.dimensions:
+            raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
+        columns = [_decoded(d, u) for d, u in zip(self.distributions.values(), points.T, strict=True)]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def cube(self, params: Sequence[Mapping[str, Any]]) -> Array:
+        """Parameters as points of the cube, shape (n, dimensions)."""
+        columns = [_encoded(d, self._column(name, params)) for name, d in self.distributions.items()]
+        return np.stack(columns, axis=1)
+
+    def features(self, params: Sequence[Mapping[str, Any]]) -> Array:
+        """Parameters as a Gaussian process sees them, shape (n, number of features)."""
+        columns: list[Array] = []
+        for name, d in self.distributions.items():
+            values = self._column(name, params)
+            options = getattr(d, "choices", None)
+            if options is None:
+                columns.append(_encoded(d, values))
+            else:
+                columns += [np.array([_same(v, o) for v in values], float) / math.sqrt(2) for o in options]
+        return np.stack(columns, axis=1)
+
+    def sobol(self, n: int, seed: int = 0) -> list[Params]:
+        """n scattered candidates from a scrambled Sobol sequence, without repeats."""
+        from scipy.stats import qmc
+
+        n = count("candidates", n)
+        sampler = qmc.Sobol(self.dimensions, seed=seed)
+        points = sampler.random_base2(max(1, math.ceil(math.log2(n))))
+        return _distinct(self.params(points))[:n]
+
+    def grid(self, per_axis: int) -> list[Params]:
+        """All combinations of ``per_axis`` values of each number and every option of each choice."""
+        per_axis = count("per_axis", per_axis)
+        axes = [_axis(d, per_axis) for d in self.distributions.values()]
+        size = math.prod(len(a) for a in axes)
+        if size > MOST_CANDIDATES:
+            raise BadInput(
+                f"this grid has {size} candidates, at most {MOST_CANDIDATES} are allowed; use fewer per axis"
+            )
+        return [dict(zip(self.names, row, strict=True)) for row in itertools.product(*axes)]
+
+    def _column(self, name: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
+        try:
+            return [p[name] for p in params]
+        except (KeyError, TypeError):
+            raise BadInput(f"every candidate needs a value for {name!r}") from None
+
+    @classmethod
+    def read(cls, path: str | Path) -> Space:
+        """A space from a TOML or JSON file: ``rate = {low = 1e-3, high = 1.0, log = true}``, ``loss = ["a", "b"]``.
+
+        A number with ``type = "int"``, or whole low and high without a type, is a whole number.
+        """
+        path = Path(path)
+        try:
+            document = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
+        except OSError as error:
+            raise BadInput(f"the space file {path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise BadInput(
+                f"the space file {path} is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}"
+            ) from None
+        return cls({name: _described_in_file(name, entry) for name, entry in document.items()})
+
+
+def _described_in_file(name: str, entry: Any) -> Any:
+    if isinstance(entry, list):
+        return Choice(entry)
+    rule = f"parameter {name!r} must be a list of options or have low and high (and log, type), got {entry!r}"
+    if not isinstance(entry, dict) or not {"low", "high"} <= set(entry) <= {"low", "high", "log", "type"}:
+        raise BadInput(rule)
+    low, high, log = entry["low"], entry["high"], bool(entry.get("log", False))
+    whole = isinstance(low, int) and isinstance(high, int)
+    kind = entry.get("type", "int" if whole else "float")
+    if kind not in ("int", "float"):
+        raise BadInput(rule)
+    return Int(low, high, log=log) if kind == "int" else Float(low, high, log=log)
+
+
+def _decoded(d: BaseDistribution, u: Array) -> list[Any]:
+    """Values at coordinates u in [0, 1]: every whole number and every option gets an equal stretch."""
+    options = getattr(d, "choices", None)
+    if options is not None:
+        return [options[min(int(x * len(options)), len(options) - 1)] for x in u]
+    low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
+    whole = isinstance(low, int)
+    half = step / 2 if step else 0.0
+    a, b = low - half, high + half
+    raw = np.exp(np.log(a) + u * (np.log(b) - np.log(a))) if log else a + u * (b - a)
+    if step:
+        raw = low + step * np.clip(np.rint((raw - low) / step), 0, round((high - low) / step))
+    raw = np.clip(raw, low, high)
+    return [round(x) if whole else float(x) for x in raw]
+
+
+def _encoded(d: BaseDistribution, values: list[Any]) -> Array:
+    options = getattr(d, "choices", None)
+    if options is not None:
+        return np.array([(_position(options, v) + 0.5) / len(options) for v in values])
+    low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
+    half = step / 2 if step else 0.0
+    a, b = low - half, high + half
+    x = np.asarray(values, float)
+    if not ((x >= low) & (x <= high)).all():
+        raise BadInput(f"a value lies outside [{low:g}, {high:g}]")
+    if a == b:
+        return np.full(len(x), 0.5)
+    return np.asarray(np.log(x / a) / np.log(b / a) if log else (x - a) / (b - a), float)
+
+
+def _axis(d: BaseDistribution, per_axis: int) -> list[Any]:
+    options = getattr(d, "choices", None)
+    if options is not None:
+        return list(options)
+    low, high = d.low, d.high  # type: ignore[attr-defined]
+    ends = [low, high] if per_axis > 1 else []
+    inner = _decoded(d, np.linspace(0, 1, per_axis)[1:-1] if per_axis > 1 else np.array([0.5]))
+    return [v["x"] for v in _distinct([{"x": v} for v in [*ends[:1], *inner, *ends[1:]]])]
+
+
+def _position(options: Sequence[Any], value: Any) -> int:
+    for i, option in enumerate(options):
+        if _same(value, option):
+            return i
+    raise BadInput(f"{value!r} is not one of the options {list(options)!r}")
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and bool(a == b)
+
+
+def _distinct(params: list[Params]) -> list[Params]:
+    return list({tuple(map(repr, p.values())): p for p in params}.values())

@@ -1,0 +1,65 @@
+"""Who may import whom. Data flows one way; this test holds the line."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "tacit"
+GROUND = {"errors", "space", "objective"}
+ROOMS = {"privacy", "gp"}
+METHODS = {"optimise", "pareto", "outsource", "audit"}
+ALLOWED = {
+    "errors": set(),
+    "space": {"errors"},
+    "objective": {"errors"},
+    "privacy": GROUND | {"privacy"},
+    "gp": GROUND | {"gp"},
+    **{room: GROUND | ROOMS | {room} for room in METHODS},
+}
+ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"integrations", "report", "plan", "tune"}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(source: str) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tacit":
+            names = [node.module] if node.module != "tacit" else [f"tacit.{a.name}" for a in node.names]
+        elif isinstance(node, ast.Import):
+            names = [a.name for a in node.names if a.name.split(".")[0] == "tacit"]
+        else:
+            continue
+        rooms |= {n.split(".")[1] if "." in n else "__init__" for n in names}
+    return rooms
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
+    room = room_of(path)
+    allowed = ALLOWED.get(room, ANYTHING_BUT_CLI | {room})
+    assert imported_rooms(path.read_text()) <= allowed
+
+
+def test_curator_and_modeler_do_not_know_each_other() -> None:
+    for name, other in (("curator", "modeler"), ("modeler", "curator")):
+        path = SOURCE / "outsource" / f"{name}.py"
+        if path.exists():
+            assert f"tacit.outsource.{other}" not in path.read_text()
+
+
+def test_the_reader_of_imports_sees_every_form() -> None:
+    source = (
+        "import tacit.cli\nfrom tacit import plan\nfrom tacit.gp.exact import x\ndef f():\n  from tacit.audit import y"
+    )
+    assert imported_rooms(source) == {"cli", "plan", "gp", "audit"}
+
+
+def test_no_file_is_longer_than_four_hundred_lines() -> None:
+    assert [str(p) for p in FILES if len(p.read_text().splitlines()) > 400] == []

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pytest
+
+from tacit.errors import BadInput, ObjectiveError
+from tacit.objective import Objective
+
+SECRET = "patient 8271 is 43 years old"
+
+
+def raising(params: dict[str, object]) -> np.ndarray:
+    raise RuntimeError(SECRET)
+
+
+def test_an_objective_that_raises_is_named_without_its_message() -> None:
+    with pytest.raises(ObjectiveError, match="RuntimeError") as caught:
+        Objective(raising, 3, (0, 1)).losses({})
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown
+    assert "test_objective.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "answer", [0.5, None, [1.0, 2.0], np.zeros((3, 1)), np.zeros(4), ["a", "b", "c"], np.zeros(3, complex), {}]
+)
+def test_an_answer_of_the_wrong_form_is_refused_by_shape_alone(answer: object) -> None:
+    with pytest.raises(ObjectiveError, match=r"shape \(3,\)"):
+        Objective(lambda p: answer, 3, (0, 1)).losses({})
+
+
+def test_a_mean_instead_of_losses_is_told_the_remedy() -> None:
+    with pytest.raises(ObjectiveError, match="not their mean"):
+        Objective(lambda p: 0.5, 3, (0, 1)).losses({})
+
+
+@pytest.mark.parametrize("answer", [[0, 1, 2], np.ones(3, bool), np.ones(3, np.float32)])
+def test_any_real_numbers_are_taken(answer: object) -> None:
+    assert Objective(lambda p: answer, 3, (0, 1)).losses({}).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (None, 3, (0, 1)),
+        (abs, 0, (0, 1)),
+        (abs, 2.5, (0, 1)),
+        (abs, 3, (1, 1)),
+        (abs, 3, (0, float("inf"))),
+        (abs, 3, 1.0),
+        (abs, 3, (0, 1), "up"),
+    ],
+)
+def test_bad_public_facts_are_refused(arguments: tuple[object, ...]) -> None:
+    with pytest.raises(BadInput):
+        Objective(*arguments)  # type: ignore[arg-type]

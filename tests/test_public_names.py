@@ -1,0 +1,41 @@
+"""The public namespace, listed; and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import tacit
+
+PUBLIC = {
+    "Budget",
+    "Choice",
+    "Float",
+    "Guarantee",
+    "Int",
+    "Ledger",
+    "Private",
+    "Release",
+    "Simulation",
+    "Space",
+    "TacitError",
+    "__version__",
+    "compose",
+    "mechanisms",
+}
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(tacit.__all__) == PUBLIC
+
+
+def test_every_public_name_loads() -> None:
+    assert all(getattr(tacit, name) is not None for name in PUBLIC)
+
+
+def test_importing_tacit_or_its_command_loads_nothing_heavy() -> None:
+    heavy = "{'numpy', 'scipy', 'optuna', 'opendp', 'dp_accounting', 'sklearn', 'sqlalchemy', 'pandas', 'plotly'}"
+    for module in ("tacit", "tacit.cli"):
+        code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
