@@ -56,7 +56,7 @@ def test_a_grid_has_every_combination_once_with_both_ends() -> None:
     grid = MIXED.grid(3)
     assert len(grid) == 3 * 3 * 3 * 3 == len({tuple(p.items()) for p in grid})
     assert {p["depth"] for p in grid} == {1, 5, 9}
-    assert {p["rate"] for p in grid} == {1e-4, pytest.approx(1e-2), 1.0}
+    assert sorted({p["rate"] for p in grid}) == pytest.approx([1e-4, 1e-2, 1.0])
 
 
 def test_sobol_candidates_are_distinct_and_repeatable() -> None:
@@ -87,7 +87,7 @@ def test_optuna_distributions_with_steps_are_kept_on_their_steps() -> None:
         (lambda: Int(3, 2), "low <= high"),
         (lambda: Choice([]), "at least one option"),
         (lambda: Choice("abc"), "list"),
-        (lambda: MIXED.grid(100), "at most"),
+        (lambda: MIXED.grid(2000), "at most"),
         (lambda: MIXED.cube([{"rate": 2.0, "depth": 1, "width": 1, "loss": "a"}]), "outside"),
         (lambda: MIXED.features([{"rate": 0.1}]), "needs a value"),
         (lambda: MIXED.cube([{"rate": 0.1, "depth": 1, "width": 1, "loss": "q"}]), "not one of"),
