@@ -1,0 +1,227 @@
+"""Hyper-parameters by evidence: the kernel and noise under which the values are most likely, softly held to a prior.
+
+    z       values, shifted and scaled: (y - mean) / scale      K       k(X, X) + noise, of z
+    theta   log length-scales, log variance, [log noise]        W       K^-1 - (K^-1 z)(K^-1 z)'
+
+The negative log evidence has the derivative tr(W dK/dtheta) / 2. Every kernel is v g(s) with s linear in 1/l^2, so
+the pairs of points are taken apart once, for one triangle of K, and each evaluation is two matrix-vector products, one
+profile, and one Cholesky factor with its inverse, in place.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.blas import dsyr
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+
+from tacit.errors import BadInput, count, described, positive, real
+from tacit.gp.exact import GaussianProcess
+from tacit.gp.form import Array, Kernel
+
+SCOUTS = 64
+"""Restarts look at this many points at most; the best of them is then polished on all."""
+
+JITTER = 1e-8
+"""Share of its prior variance added to every point, so that duplicates without noise have an evidence."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted prior: ``GaussianProcess(kernel, noise=noise, mean=mean, scale=scale)``.
+
+    ``noise`` is the fitted part of the noise variance, in the units of the values, on top of the noise that was known.
+    ``objective`` is the log evidence of the scaled values plus the log prior of the hyper-parameters, up to a constant.
+    """
+
+    kernel: Kernel
+    noise: float
+    mean: float
+    scale: float
+    objective: float
+    evaluations: int
+
+    def condition(
+        self,
+        X: npt.ArrayLike,
+        values: npt.ArrayLike,
+        *,
+        noise: npt.ArrayLike = 0.0,
+        candidates: npt.ArrayLike | None = None,
+    ) -> GaussianProcess:
+        """The posterior given values (n,) at X (n, d) whose known noise variance is ``noise``, a number or (n,).
+
+        Later observations have the same noise when it is a number; when it is (n,), pass theirs to ``append``.
+        """
+        known = np.asarray(noise, dtype=np.float64)
+        room = max(1, len(np.asarray(values)))
+        usual = self.noise + (float(known) if known.ndim == 0 else 0.0)
+        gp = GaussianProcess(
+            self.kernel, noise=usual, mean=self.mean, scale=self.scale, candidates=candidates, capacity=room
+        )
+        gp.extend(X, values, noise=known + self.noise)
+        return gp
+
+
+def fit(
+    kernel: Kernel,
+    X: npt.ArrayLike,
+    values: npt.ArrayLike,
+    *,
+    noise: npt.ArrayLike = 0.0,
+    fit_noise: bool = True,
+    mean: float | None = None,
+    scale: float | None = None,
+    warm: Fitted | None = None,
+    restarts: int = 2,
+) -> Fitted:
+    """Fit length-scales, variance and noise to values (n,) at the points X (n, d), which live in the unit cube.
+
+    ``noise`` is the known noise variance, a number or (n,). With ``fit_noise=True`` it is a floor, and more is fitted
+    on top; with ``fit_noise=False`` it is all there is. Mean and scale are those of the values unless given. The search
+    starts at ``warm``, or else at ``kernel`` (whose class and offset are kept), and at ``restarts`` other places, all
+    fixed: equal inputs give equal answers.
+
+    The weak priors, normal in the logarithms, keep few points well-posed: length-scale about sqrt(d)/2 (sd 1), variance
+    about 1 (sd 1), fitted noise about e^-4 (sd 2), the last two relative to scale^2.
+
+    Edges: no points give the prior's centre; one point, or values all the same, have scale 1; duplicates are fine.
+
+    >>> from tacit.gp.kernels import RBF
+    >>> x = np.linspace(0, 1, 12)[:, None]
+    >>> fitted = fit(RBF((1.0,)), x, np.sin(6 * x[:, 0]))
+    >>> 0.1 < fitted.kernel.lengthscales[0] < 0.6
+    True
+    """
+    X = kernel.checked(X)
+    y = np.asarray(values, dtype=np.float64)
+    known = np.asarray(noise, dtype=np.float64)
+    if y.shape != X.shape[:1] or known.shape not in ((), y.shape):
+        raise BadInput(
+            f"values must have shape ({len(X)},), noise too or be a number, got {described(y)}, {described(known)}"
+        )
+    if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(known).all() and (known >= 0).all()):
+        raise BadInput(f"points, values and noise must be finite, noise not negative, got points of shape {X.shape}")
+    centre = real("mean", mean) if mean is not None else float(y.mean()) if len(y) else 0.0
+    width = positive("scale", scale) if scale is not None else _spread(y)
+    z = (y - centre) / width
+    known = np.broadcast_to(known / width**2, z.shape)
+
+    prior = _Prior.of(kernel.dimensions, fit_noise)
+    first = prior.clip(_start(warm.kernel if warm else kernel, warm, width, prior))
+    starts = [first, *_elsewhere(prior, count("restarts", restarts, least=0))]
+    evaluations = 0
+    if len(starts) > 1:
+        # Spread over the whole sequence, not its beginning: proposals cluster as a run goes on.
+        some = np.unique(np.linspace(0, len(z) - 1, SCOUTS).round().astype(np.intp)) if len(z) > SCOUTS else slice(None)
+        scout = _Evidence(kernel, X[some], z[some], known[some], prior)
+        found = [_climb(scout, start) for start in starts]
+        evaluations += scout.evaluations
+        first = min(found, key=lambda f: f[1])[0]
+    everything = _Evidence(kernel, X, z, known, prior)
+    theta, loss = _climb(everything, first)
+    fitted = math.exp(theta[-1]) * width**2 if fit_noise else 0.0
+    best = kernel.with_log_parameters(theta[: kernel.dimensions + 1])
+    return Fitted(best, fitted, centre, width, -loss, evaluations + everything.evaluations)
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Independent normals on theta, and a box that only a degenerate evidence reaches."""
+
+    centre: Array
+    deviation: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, d: int, noise: bool) -> _Prior:
+        table = [(math.log(0.5 * math.sqrt(d)), 1.0, math.log(5e-3), math.log(1e2))] * d
+        table.append((0.0, 1.0, math.log(1e-3), math.log(1e3)))
+        if noise:
+            table.append((-4.0, 2.0, math.log(1e-8), math.log(1e1)))
+        return cls(*np.array(table).T)
+
+    def clip(self, theta: Array) -> Array:
+        return np.clip(theta, self.low, self.high)
+
+
+class _Evidence:
+    """Negative log evidence plus negative log prior of theta, with gradient; counts its evaluations."""
+
+    def __init__(self, kernel: Kernel, X: Array, z: Array, known: Array, prior: _Prior) -> None:
+        n = len(z)
+        self.kernel, self.z, self.known, self.prior, self.evaluations = kernel, z, known, prior, 0
+        j, i = np.triu_indices(n)  # one triangle, diagonal included: lower in Fortran order
+        self._m = kernel.pairs(X, i, j)
+        self._at = j * n + i
+        self._diagonal = np.arange(n) * (n + 1)
+        self._half = np.where(i == j, 0.5 * (1.0 + JITTER), 1.0)
+        self._K = np.zeros(n * n)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        self.evaluations += 1
+        n, d = len(self.z), self.kernel.dimensions
+        away = (theta - self.prior.centre) / self.prior.deviation
+        loss, slope = 0.5 * float(away @ away), away / self.prior.deviation
+        if not n:
+            return loss, slope
+        kernel = self.kernel.with_log_parameters(theta[: d + 1])
+        v = kernel.variance
+        g, bent = kernel.profile(self._m)
+        added = math.exp(theta[-1]) if len(theta) > d + 1 else 0.0
+        flat = self._K
+        flat[self._at] = v * g
+        flat[self._diagonal] *= 1.0 + JITTER
+        flat[self._diagonal] += self.known + added
+        K = flat.reshape(n, n).T
+        factor, failed = dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        if failed:  # rounding swallowed the jitter: the line search turns back
+            return 1e10, np.zeros_like(theta)
+        alpha, _ = dpotrs(factor, self.z, lower=1)
+        logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
+        loss += 0.5 * (float(self.z @ alpha) + logdet + n * math.log(2 * math.pi))
+        # From here on flat holds W: LAPACK works in its memory.
+        W, _ = dpotri(factor, lower=1, overwrite_c=1)
+        dsyr(-1.0, alpha, a=W, lower=1, overwrite_a=1)
+        w = flat[self._at]
+        w *= self._half
+        slope[d] += v * float(w @ g)
+        if len(theta) > d + 1:
+            slope[d + 1] += 0.5 * added * float(flat[self._diagonal].sum())
+        w *= bent
+        slope[:d] += (-2.0 * v) * kernel.weights * (self._m @ w)
+        return loss, slope
+
+
+def _climb(evidence: _Evidence, start: Array) -> tuple[Array, float]:
+    box = list(zip(evidence.prior.low, evidence.prior.high, strict=True))
+    found = minimize(
+        evidence, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 60, "ftol": 1e-6, "gtol": 1e-3}
+    )
+    return np.asarray(found.x), float(found.fun)
+
+
+def _start(kernel: Kernel, warm: Fitted | None, width: float, prior: _Prior) -> Array:
+    theta = prior.centre.copy()
+    theta[: kernel.dimensions + 1] = kernel.log_parameters
+    if warm is not None:
+        theta[kernel.dimensions] += 2 * math.log(warm.scale / width)
+        if len(theta) > kernel.dimensions + 1 and warm.noise > 0:
+            theta[-1] = math.log(warm.noise / width**2)
+    return theta
+
+
+def _elsewhere(prior: _Prior, restarts: int) -> list[Array]:
+    """Centre of the prior, then all parameters shorter, longer, much shorter, ... by one prior deviation each."""
+    steps = [0.0] + [sign * size for size in range(1, restarts + 1) for sign in (-1.0, 1.0)]
+    return [prior.clip(prior.centre + step * prior.deviation) for step in steps[:restarts]]
+
+
+def _spread(y: Array) -> float:
+    spread = float(y.std()) if len(y) else 0.0
+    return spread if spread > 1e-12 * float(np.abs(y).max(initial=0.0)) else 1.0
