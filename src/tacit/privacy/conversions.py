@@ -21,24 +21,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erfcx, log_ndtr, ndtri_exp
+from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
 STEP = 1e-13  # one relative step to the safe side
 LARGEST_MU = 1e6
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)  # exact to rounding over an interval of 0.1
 
 
 def gdp_delta(mu: float, eps: float) -> float:
     """The exact delta of mu-GDP at eps (Dong2022 Corollary 1, Balle2018 Theorem 8).
 
-    With z = eps/mu the two terms share the factor exp(-(z - mu/2)^2 / 2), so nothing overflows and nothing cancels.
+    The two terms share the factor exp(-a^2 / 2), so nothing overflows. For small mu their difference would cancel, and
+    is the integral of its derivative instead.
     """
     if mu == 0:
         return 0.0
     a, b = eps / mu - mu / 2, eps / mu + mu / 2
+    shared = 0.5 * math.exp(-a * a / 2)
+    if mu < 0.1:
+        if not shared:
+            return 0.0
+        t = (eps / mu + mu / 2 * NODES) / math.sqrt(2)
+        slope = 2 / math.sqrt(math.pi) - 2 * t * erfcx(t)  # of -erfcx
+        return float(shared * mu / math.sqrt(8) * (WEIGHTS @ slope))
     if a > 0:
-        return float(0.5 * math.exp(-a * a / 2) * (erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2))))
-    return float(math.exp(log_ndtr(-a)) - math.exp(eps + log_ndtr(-b)))
+        return float(shared * (erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2))))
+    return float(math.exp(log_ndtr(-a)) - shared * erfcx(b / math.sqrt(2)))
 
 
 def gdp_epsilon(mu: float, dlt: float) -> float:
@@ -110,12 +120,14 @@ def pure_mu(eps: float) -> float:
     >>> round(pure_mu(1.0), 4)
     1.232
     """
-    return -2 * float(ndtri_exp(-_softplus(eps))) * (1 + STEP) if eps > 0 else 0.0
+    if eps < 1:  # the same quantile, from its distance to one half
+        return math.sqrt(8) * float(erfinv(math.tanh(eps / 2))) * (1 + STEP)
+    return -2 * float(ndtri_exp(-_softplus(eps))) * (1 + STEP)
 
 
 def mu_pure(mu: float) -> float:
     """The largest eps such that every eps-DP mechanism is mu-GDP: the inverse of pure_mu."""
-    eps = float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
+    eps = 2 * math.atanh(math.erf(mu / math.sqrt(8))) if mu < 1 else float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
     return _stepped(eps, lambda e: pure_mu(e) <= mu, up=False) if mu > 0 else 0.0
 
 
@@ -130,7 +142,7 @@ def mu_rho(mu: float) -> float:
 
 
 def _softplus(x: float) -> float:
-    return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
+    return x + math.log1p(math.exp(-x))
 
 
 def _stepped(root: float, safe: Callable[[float], bool], *, up: bool) -> float:
