@@ -24,7 +24,7 @@ KNOWN = 1e-10
 """A value whose pivot is at most this share of its prior variance is already known, and adds nothing."""
 
 BLOCK = 8192
-"""Candidates worked on at a time: a few lines of this length stay in the cache."""
+"""Points that several others meet at a time, to bound the memory of a block of covariances."""
 
 
 class GaussianProcess:
@@ -73,7 +73,7 @@ class GaussianProcess:
         self._v = np.empty((room, n))
         self._mean = np.full(n, self.prior_mean)
         self._variance = self.kernel.diagonal(self._c)
-        self._work = np.empty(min(n, BLOCK))
+        self._work = np.empty(n)
 
     def __len__(self) -> int:
         """Points that count, without the ignored."""
@@ -198,17 +198,14 @@ class GaussianProcess:
         self._reserve(t + 1)
         z = (y - self.prior_mean - float(row @ self._z[:t])) / l
         self._x[t], self._l[t, :t], self._l[t, t], self._z[t] = x, row, l, z
-        for part in _blocks(len(self._c)):
-            v = self._v[t, part]
-            work = self._work[: len(v)]
-            self.kernel.row(x, self._scaled[:, part], v, work)
-            if t:
-                v -= np.dot(row, self._v[:t, part], out=work)
-            v *= 1.0 / l
-            self._mean[part] += np.multiply(v, z, out=work)
-            variance = self._variance[part]
-            variance -= np.multiply(v, v, out=work)
-            np.maximum(variance, 0.0, out=variance)
+        v, work = self._v[t], self._work
+        self.kernel.row(x, self._scaled, v, work)
+        if t:
+            v -= np.matmul(row, self._v[:t], out=work)
+        v *= 1.0 / l
+        self._mean += np.multiply(v, z, out=work)
+        self._variance -= np.multiply(v, v, out=work)
+        np.maximum(self._variance, 0.0, out=self._variance)
         self._t = t + 1
 
     def _reserve(self, t: int) -> None:
