@@ -35,6 +35,7 @@ class Budget:
         choice("notion", self.notion, NOTIONS)
         if not (isinstance(self.amount, (int, float)) and 0 <= self.amount < math.inf):
             raise BadInput(f"{LETTER[self.notion]} must be finite and not negative, got {self.amount!r}")
+        probability("delta", self.delta, zero=True)
         if self.delta and self.notion != "approximate":
             raise BadInput(f"only an approximate budget has a delta, got delta={self.delta!r} with {self.notion}")
 
@@ -174,7 +175,7 @@ class Guarantee:
 
     def as_approximate(self, delta: float) -> Guarantee:
         """The weaker statement (epsilon, delta)-DP, for a ledger that adds epsilons and deltas."""
-        return replace(self, budget=Budget.approximate(self.epsilon(delta), delta))
+        return replace(self, budget=Budget("approximate", self.epsilon(delta), probability("delta", delta)))
 
     def __str__(self) -> str:
         if self.budget is None:
@@ -205,7 +206,10 @@ class Guarantee:
         try:
             budget = None if document["notion"] == "none" else Budget.from_json(document)
             unit, source = str(document["unit"]), str(document["source"])
-            assumptions = tuple(str(a) for a in document["assumptions"])
-            return cls(budget, unit, assumptions, source, probability("quoted_at", document["quoted_at"]))
+            assumptions = document["assumptions"]
+            if not isinstance(assumptions, list):
+                raise BadInput(f"assumptions must be a list, got a {type(assumptions).__name__}")
+            assumed = tuple(str(a) for a in assumptions)
+            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]))
         except KeyError as error:
             raise BadInput(f"a guarantee in JSON must have the field {error}") from None
