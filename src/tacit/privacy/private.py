@@ -37,6 +37,9 @@ class Private(Generic[T]):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a private value is not pickled or copied; call reveal() where it may be seen")
 
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("a private value is not pickled or copied; call reveal() where it may be seen")
+
     def __eq__(self, other: object) -> NoReturn:
         raise TypeError("comparing private values would reveal them; call reveal() where they may be seen")
 
