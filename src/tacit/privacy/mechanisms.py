@@ -7,6 +7,7 @@ A mechanism is made from a sensitivity and either a scale or a budget, answers `
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -32,6 +33,7 @@ class Mechanism(Generic[T]):
 
     guarantee: Guarantee
     noise: Source
+    scale: float
 
     def draw(self, value: Any) -> T:
         """The noisy value, unpaid: for methods that have charged a whole run in advance."""
@@ -54,6 +56,15 @@ class Mechanism(Generic[T]):
         drawn = self.draw(value)
         ledger.settle(payment, digest(drawn))
         return Release(drawn, self.guarantee, payment)
+
+    def _reach(self, loss: Callable[[], float], target: float) -> None:
+        """Widen the scale until the loss, which includes the rounding to the lattice, is within target."""
+        for _ in range(100):
+            excess = loss() / target
+            if excess <= 1:
+                return
+            self.scale = usable(max(self.scale * excess, math.nextafter(self.scale, math.inf)))
+        raise BadInput(f"a budget of {target:g} is too small for this sensitivity and size; release in parts")
 
     def _stated(self, budget: Budget, unit: str, source: str) -> Guarantee:
         return Guarantee.none(SIMULATED, unit) if self.noise.simulated else Guarantee(budget, unit, (), source)
@@ -82,13 +93,12 @@ class Gaussian(Mechanism[Any]):
     ) -> None:
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
         if one_of(scale, budget):
-            self.scale = positive("scale", scale)  # type: ignore[arg-type]
+            self.scale = usable(scale)  # type: ignore[arg-type]
             stated = Budget.gdp(self._mu())
         else:
             target = budget.mu()  # type: ignore[union-attr]
-            self.scale = positive("scale", self.sensitivity / target * (1 + 4 * LATTICE))
-            if self._mu() > target:
-                raise BadInput(f"size={size} is too large for the lattice to reach this budget; release in parts")
+            self.scale = usable(self.sensitivity / target * (1 + 4 * LATTICE))
+            self._reach(self._mu, target)
             stated = Budget.gdp(target)
         self.guarantee = self._stated(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
 
@@ -125,13 +135,12 @@ class Laplace(Mechanism[Any]):
     ) -> None:
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
         if one_of(scale, budget):
-            self.scale = positive("scale", scale)  # type: ignore[arg-type]
+            self.scale = usable(scale)  # type: ignore[arg-type]
             stated = Budget.pure(self._epsilon())
         else:
             target = budget.pure_epsilon()  # type: ignore[union-attr]
-            self.scale = positive("scale", self.sensitivity / target * (1 + 4 * LATTICE))
-            if self._epsilon() > target:
-                raise BadInput(f"size={size} is too large for the lattice to reach this budget; release in parts")
+            self.scale = usable(self.sensitivity / target)
+            self._reach(self._epsilon, target)
             stated = Budget.pure(target)
         self.guarantee = self._stated(stated, unit, "Laplace mechanism (Dwork et al. 2006, Proposition 1)")
 
@@ -171,13 +180,12 @@ class Exponential(Mechanism[int]):
         self.sensitivity, self.noise = positive("sensitivity", sensitivity), noise
         concentrated = budget is not None and budget.notion == "zcdp"
         if one_of(scale, budget):
-            self.scale = positive("scale", scale)  # type: ignore[arg-type]
+            self.scale = usable(scale)  # type: ignore[arg-type]
             stated = Budget.pure(self._epsilon())
         else:
             epsilon = math.sqrt(8 * budget.amount) if concentrated else budget.pure_epsilon()  # type: ignore[union-attr]
-            self.scale = positive("scale", 2 * self.sensitivity / epsilon)
-            while self._epsilon() > epsilon:
-                self.scale = math.nextafter(self.scale, math.inf)
+            self.scale = usable(2 * self.sensitivity / epsilon)
+            self._reach(self._epsilon, epsilon)
             stated = budget if concentrated else Budget.pure(epsilon)  # type: ignore[assignment]
         self.guarantee = self._stated(stated, unit, "exponential mechanism (McSherry and Talwar 2007, Theorem 6)")
 
@@ -185,7 +193,7 @@ class Exponential(Mechanism[int]):
         return math.sqrt(8 * noisy_max(self.scale).map(d_in=self.sensitivity))
 
     def checked(self, scores: ArrayLike) -> Any:
-        array = np.asarray(scores, float)
+        array = _floats(scores)
         if array.ndim != 1 or not array.size:
             raise BadInput(f"scores must be a list of at least one number, got {described(array)}")
         if not np.isfinite(array).all():
@@ -207,8 +215,26 @@ def one_of(scale: float | None, budget: Budget | None) -> bool:
     return scale is not None
 
 
+def usable(scale: float) -> float:
+    """A scale whose lattice, 2^40 times finer, lies within the floats; the claim beside LATTICE needs it."""
+    number = positive("scale", scale)
+    if not 1e-290 <= number <= 1e290:
+        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={number:g}; change the unit of the values")
+    return number
+
+
+def _floats(value: ArrayLike) -> Any:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise ValueError
+        return array.astype(float)
+    except (TypeError, ValueError):  # NumPy's own message would show the value
+        raise BadInput(f"a value to release must be made of numbers, got {described(value)}") from None
+
+
 def _numbers(value: ArrayLike, size: int) -> Any:
-    array = np.asarray(value, float)
+    array = _floats(value)
     if array.size != size or array.ndim > 1:
         raise BadInput(f"this mechanism takes {size} number{'s' * (size > 1)}, got {described(array)}")
     if not np.isfinite(array).all():
