@@ -54,6 +54,8 @@ class BoundedMean(Mechanism[float]):
         if self.records > MOST_RECORDS:
             raise BadInput(f"records must be at most {MOST_RECORDS}, got records={records}")
         self.width = positive("bounds[1] - bounds[0]", self.bounds[1] - self.bounds[0])
+        if not self.width >= 1e-290:
+            raise BadInput(f"bounds must be at least 1e-290 apart, got bounds={self.bounds}")
         per_step = self.width / STEPS / self.records  # one step of the whole number, in units of the mean
         if one_of(scale, budget):
             self.whole_scale = positive("scale", scale) / per_step  # type: ignore[arg-type]
@@ -77,7 +79,7 @@ class BoundedMean(Mechanism[float]):
 
         Shape (any number of records,).
         """
-        array = np.asarray(losses)
+        array = _array(losses)
         if array.ndim != 1 or array.dtype.kind not in "fiub":
             raise ObjectiveError(f"losses must be one number per record in one dimension, got {described(array)}")
         low, high = self.bounds
@@ -89,7 +91,7 @@ class BoundedMean(Mechanism[float]):
         return int(np.rint(unit, out=unit).astype(np.int64).sum())
 
     def checked(self, losses: ArrayLike) -> int:
-        array = np.asarray(losses)
+        array = _array(losses)
         if array.shape != (self.records,):
             raise ObjectiveError(f"losses must have shape ({self.records},), one per record, got {described(array)}")
         return self.total(array)
@@ -100,3 +102,12 @@ class BoundedMean(Mechanism[float]):
     def mean_of(self, total: int) -> float:
         """A sum in whole steps as a mean in the units of the losses. Post-processing if the sum is noisy."""
         return self.bounds[0] + self.width * (total / (self.records * STEPS))
+
+
+def _array(losses: ArrayLike) -> Any:
+    try:
+        return np.asarray(losses)
+    except ValueError:  # lists of unequal lengths
+        raise ObjectiveError(
+            "losses must be one number per record in one dimension, got lists of unequal lengths"
+        ) from None
