@@ -1,0 +1,268 @@
+"""What a ledger writes down, and how to tell that it still says what was written. No database here.
+
+    genesis = SHA-256 of the header;   hash of entry n = SHA-256 of entry n, which includes the hash of entry n - 1
+
+so an entry cannot be edited, dropped or moved, nor the header edited, without every later hash changing. What this
+does not catch: someone who rewrites the header, or every entry from some point to the end, hashes included, makes
+another ledger that is sound in itself. Only a hash that they cannot reach exposes them: one in a certificate, or in an
+exported copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import BadInput, LedgerTampered, TacitError
+from tacit.privacy.accounting import SLACK, Cost, Filter
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.release import FORMAT as CERTIFICATE
+from tacit.privacy.release import Payment, digest, plain
+
+FORMAT = "tacit.ledger/1"
+CHARGE, DRAWN, REFUSAL = "charge", "drawn", "refusal"
+NOTHING = Cost(0.0)
+
+
+def canonical(document: Any) -> str:
+    """The one JSON text of a document: sorted, without spaces, ASCII."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def sha256(document: Any) -> str:
+    return hashlib.sha256(canonical(document).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was agreed when the ledger was opened; it never changes."""
+
+    id: str
+    name: str
+    description: str
+    budget: Budget
+    composition: str
+    reserve: float
+    unit: str | None  # None: the unit of the first charge
+    created: str
+
+    @property
+    def filter(self) -> Filter:
+        return Filter.over(self.budget, self.composition, self.reserve)
+
+    @property
+    def genesis(self) -> str:
+        return sha256(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        budget = {"notion": self.budget.notion, "amount": self.budget.amount, "delta": self.budget.delta}
+        terms = {"budget": budget, "composition": self.composition, "reserve": self.reserve, "unit": self.unit}
+        about = {"id": self.id, "name": self.name, "description": self.description, "created": self.created}
+        return {"format": FORMAT, **about, **terms}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger: a charge, the draw that a charge paid for, or a refusal."""
+
+    number: int  # 1, 2, 3, ... without gaps
+    kind: str  # charge, drawn or refusal
+    time: str  # UTC, from the clock of the process that wrote it
+    purpose: str
+    statement: str | None = field(repr=False)  # the guarantee in JSON, kept as it was written
+    settles: int | None  # a draw: the number of the charge that paid for it
+    digest: str | None  # a draw: SHA-256 of the released value
+    cost: Cost  # in the currency of the ledger's filter; nothing, but for a charge
+    spent: Cost  # all charges so far, this one included
+    previous: str = field(repr=False)
+    hash: str = ""
+    drawn: int | None = None  # a charge: the number of its draw, once there is one; not part of the hash
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        return None if self.statement is None else Guarantee.from_json(_parsed(self.statement))
+
+    @property
+    def status(self) -> str:
+        """drawn, refused, or "debited, not drawn": spent, though perhaps nothing was released for it."""
+        if self.kind == CHARGE:
+            return "drawn" if self.drawn else "debited, not drawn"
+        return "drawn" if self.kind == DRAWN else "refused"
+
+    def recomputed(self) -> str:
+        """The hash that this entry should have."""
+        document = self.to_json()
+        del document["hash"]
+        return sha256(document)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "time": self.time,
+            "purpose": self.purpose,
+            "guarantee": None if self.statement is None else _parsed(self.statement),
+            "settles": self.settles,
+            "digest": self.digest,
+            "cost": {"amount": self.cost.amount, "delta": self.cost.delta},
+            "spent": {"amount": self.spent.amount, "delta": self.spent.delta},
+            "previous": self.previous,
+            "hash": self.hash,
+        }
+
+
+def _parsed(statement: str) -> Any:
+    try:
+        return json.loads(statement)
+    except ValueError:  # edited beyond reading: its hash will differ, which is for check to say
+        return statement
+
+
+def stated(guarantee: Guarantee) -> str:
+    """A guarantee as an entry keeps it."""
+    return canonical(plain(guarantee.to_json()))
+
+
+def altered(name: str, what: str) -> LedgerTampered:
+    return LedgerTampered(
+        f"ledger {name!r} is not what was written: {what}. Release nothing from it; compare it with an exported copy"
+    )
+
+
+def check(header: Header, length: int, head: str, entries: Sequence[Entry], known: str | None = None) -> None:
+    """Raise LedgerTampered at the first entry that is not what was written.
+
+    ``length`` and ``head`` are the number of entries and the last hash as the ledger row keeps them: they catch entries
+    cut off the end. ``known`` is a hash kept elsewhere, which must occur in the chain.
+    """
+    previous, amount, delta = header.genesis, Fraction(0), Fraction(0)
+    limit = header.filter.capacity
+    unit, charges, settled = header.unit, set[int](), set[int]()
+    for number, entry in enumerate(entries, 1):
+        if entry.number != number:
+            raise altered(header.name, f"entry {number} is missing")
+        if entry.hash != entry.recomputed():
+            raise altered(header.name, f"entry {number} was edited")
+        if entry.previous != previous:
+            where = f"entry {number - 1}" if number > 1 else "the ledger's header, which was edited"
+            raise altered(header.name, f"entry {number} does not follow from {where}")
+        fault = _fault(header, entry, unit, charges, settled)
+        if fault:
+            raise altered(header.name, f"entry {number} {fault}")
+        if entry.kind == CHARGE:
+            charges.add(number)
+            unit = unit or (entry.guarantee.unit if entry.guarantee else None)
+        elif entry.settles:
+            settled.add(entry.settles)
+        amount, delta = amount + Fraction(entry.cost.amount), delta + Fraction(entry.cost.delta)  # exact, as math.fsum
+        if not (_close(entry.spent.amount, float(amount)) and _close(entry.spent.delta, float(delta))):
+            raise altered(header.name, f"the total of entry {number} is not the sum of the charges up to it")
+        if not (amount <= limit.amount * (1 + 2 * SLACK) and delta <= limit.delta * (1 + 2 * SLACK)):
+            raise altered(header.name, f"entry {number} exceeds the budget")
+        previous = entry.hash
+    if len(entries) < length:
+        raise altered(header.name, f"entry {len(entries) + 1} is missing: {length} were written")
+    if len(entries) > length:
+        raise altered(header.name, f"entry {length + 1} was added past the end")
+    if head != previous:
+        raise altered(header.name, "its header was edited")
+    if known is not None and known not in {header.genesis, *(e.hash for e in entries)}:
+        raise altered(header.name, f"the known hash {known[:12]}... is not in it, so it was rewritten since")
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=SLACK)
+
+
+def _fault(header: Header, entry: Entry, unit: str | None, charges: set[int], settled: set[int]) -> str:
+    """What is wrong with an entry whose hash is right, in words, or nothing."""
+    if entry.kind == CHARGE:
+        try:
+            guarantee = entry.guarantee
+            due = header.filter.cost(guarantee) if guarantee else None
+        except TacitError:
+            due = None
+        if guarantee is None or due is None:
+            return "charges for no guarantee"
+        if unit and guarantee.unit != unit:
+            return "charges for another unit of privacy"
+        # At least what is due: a later version may know a tighter conversion, and the dearer old charge still stands.
+        if not (entry.cost.amount >= due.amount * (1 - SLACK) and entry.cost.delta >= due.delta * (1 - SLACK)):
+            return "charges less than its guarantee costs"
+        return ""
+    if entry.kind not in (DRAWN, REFUSAL):
+        return f"is of the unknown kind {entry.kind!r}"
+    if entry.cost != NOTHING:
+        return f"is a {entry.kind} that costs something"
+    if entry.kind == REFUSAL:
+        return ""
+    if entry.settles not in charges:
+        return "draws without a charge"
+    return "draws for a charge that was drawn before" if entry.settles in settled else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a ledger paid for a certificate, check by check: (name, passed, explanation)."""
+
+    paid: bool
+    checks: tuple[tuple[str, bool, str], ...]
+
+    def __str__(self) -> str:
+        lines = [f"{'yes' if ok else 'NO ':3}  {name}: {why}" for name, ok, why in self.checks]
+        return "\n".join([*lines, "Paid for by this ledger." if self.paid else "NOT paid for by this ledger."])
+
+
+def judge(document: Any, header: Header, entries: Sequence[Entry], tampered: str) -> Verdict:
+    """Hold a certificate against a ledger; ``tampered`` is what its own check found, or nothing."""
+    doc = document if isinstance(document, dict) else {}
+    known = doc.get("format") == CERTIFICATE
+    checks = [("format", known, f"{CERTIFICATE}" if known else f"needs {CERTIFICATE}, got {doc.get('format')!r}")]
+
+    try:
+        found = digest(doc.get("value"))
+    except (TacitError, TypeError, ValueError):
+        found = ""
+    same = "value" in doc and found == doc.get("digest")
+    checks.append(("value", same, "has the digest it states" if same else "is not the value of the stated digest"))
+    checks.append(("chain", not tampered, tampered or f"{len(entries)} entries, unbroken"))
+
+    try:
+        payment = Payment.from_json(doc.get("payment") or {})
+    except BadInput:
+        return Verdict(False, (*checks, ("payment", False, "it names no ledger entry: nobody paid")))
+    mine = payment.ledger == header.id
+    who = f"ledger {payment.name!r} ({payment.ledger})"
+    checks.append(("ledger", mine, f"paid by {who}" + ("" if mine else f", not by this one ({header.id})")))
+    entry = next((e for e in entries if e.number == payment.entry), None)
+    match = mine and entry is not None and entry.kind == CHARGE and entry.hash == payment.hash
+    checks.append(("entry", match, f"{payment.entry} " + ("is that charge" if match else "is not that charge here")))
+    if not (match and entry):
+        return Verdict(False, tuple(checks))
+
+    charged = _same_guarantee(doc.get("guarantee"), entry)
+    checks.append(("guarantee", charged, "is what was charged" if charged else "is not what was charged"))
+    draw = next((e for e in entries if e.kind == DRAWN and e.settles == entry.number), None)
+    drawn = draw is not None and draw.digest == found
+    why = f"entry {draw.number} records " + ("this value" if drawn else "another value") if draw else entry.status
+    checks.append(("drawn", drawn, why))
+    return Verdict(all(ok for _, ok, _ in checks), tuple(checks))
+
+
+def _same_guarantee(document: Any, entry: Entry) -> bool:
+    """The charged guarantee, and the epsilon and delta it quotes are its own: people read those."""
+    try:
+        guarantee = Guarantee.from_json(document)
+    except (TacitError, TypeError, ValueError):
+        return False
+    quoted = guarantee.quoted()
+    shown = [document.get("epsilon"), document.get("delta")]
+    honest = quoted is not None and all(
+        isinstance(a, (int, float)) and math.isclose(a, b, rel_tol=1e-6) for a, b in zip(shown, quoted, strict=True)
+    )
+    return guarantee == entry.guarantee and (honest or plain(list(quoted or ())) == shown)

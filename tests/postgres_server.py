@@ -1,0 +1,80 @@
+"""A real PostgreSQL server of one's own, in a directory that goes away."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def binaries() -> Path | None:
+    """Where initdb and postgres are: on the PATH, or where Debian keeps them; the newest version first."""
+    found = shutil.which("initdb")
+    places = [str(Path(found).resolve().parent)] if found else []
+    places += sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(Path(p).parent.name), reverse=True)
+    return next((Path(p) for p in places if (Path(p) / "initdb").exists() and (Path(p) / "pg_ctl").exists()), None)
+
+
+class Server:
+    """Listens on a Unix socket only. As root it runs as an unprivileged user, as PostgreSQL demands."""
+
+    def __init__(self, *, fsync: bool = False) -> None:
+        found = binaries()
+        if found is None:
+            raise FileNotFoundError("no PostgreSQL server binaries on the PATH or in /usr/lib/postgresql/*/bin")
+        self.bin, self.fsync = found, fsync
+        self.directory = Path(tempfile.mkdtemp(prefix="tacit-pg-"))
+        self.user: pwd.struct_passwd | None = None
+        if os.geteuid() == 0:
+            names = {p.pw_name for p in pwd.getpwall()}
+            self.user = pwd.getpwnam("postgres" if "postgres" in names else "nobody")
+            os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
+        self._run("initdb", "-D", "data", "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self.start()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        rights = {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []} if self.user else {}
+        command = [str(self.bin / program), *arguments]
+        log = self.directory / "run.log"
+        with log.open("ab") as output:  # a file, not a pipe: the server inherits it and would keep a pipe open
+            done = subprocess.run(
+                command, cwd=self.directory, stdout=output, stderr=output, stdin=subprocess.DEVNULL, **rights
+            )
+        if done.returncode:
+            raise RuntimeError(f"{program} failed:\n{log.read_text()[-2000:]}")
+
+    def start(self) -> None:
+        durable = "on" if self.fsync else "off"
+        options = {"fsync": durable, "full_page_writes": durable, "listen_addresses": "''", "max_connections": "100"}
+        options["unix_socket_directories"] = str(self.directory)
+        flags = " ".join(f"-c {k}={v}" for k, v in options.items())
+        self._run("pg_ctl", "-D", "data", "-w", "-t", "60", "-l", "server.log", "-o", flags, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", "data", "-w", "-m", "immediate", "stop")
+
+    def remove(self) -> None:
+        try:
+            self.stop()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://tacit@/{database}?host={self.directory}"
+
+    def run(self, *statements: str, database: str = "postgres") -> None:
+        """Statements outside a transaction, as the superuser."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def database(self, name: str) -> str:
+        """A new empty database; its URL."""
+        self.run(f"CREATE DATABASE {name}")
+        return self.url(name)
