@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.space import Float as Float
     from tacit.space import Int as Int
     from tacit.space import Space as Space
+    from tacit.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ _HOMES = {
     "TacitError": "tacit.errors",
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",
+    "tune": "tacit.tuning",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

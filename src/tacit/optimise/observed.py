@@ -1,0 +1,198 @@
+"""Private observations: every evaluation gets its noise at once, and everything after is post-processing.
+
+    n      records                          T      trials, fixed in advance
+    w      width of the bounds              mu     of the whole study
+
+The mean over n records moves by at most w/n when one record is replaced. T of them with Gaussian noise of standard
+deviation w sqrt(T) / (n mu) are together mu-GDP. The trajectory, the best point, its score, the database and the plots
+cost nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadInput, BudgetRefused, count
+from tacit.objective import Objective
+from tacit.privacy.accounting import split
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.mean import BoundedMean
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Payment
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import Trial
+
+    from tacit.privacy.ledger import Ledger
+
+UNIT = "one validation record replaced"
+SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
+TERMS, RUN, PAID, CLAIM = "tacit:terms", "tacit:run", "tacit:payment", "tacit:drawn"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a study of private observations promises; fixed before the first evaluation."""
+
+    records: int
+    bounds: tuple[float, float]
+    budget: Budget
+    trials: int
+    direction: str = "minimize"
+
+    def __post_init__(self) -> None:
+        count("trials", self.trials)
+        if not isinstance(self.budget, Budget):
+            raise BadInput("budget must be a tacit.Budget, such as Budget.approximate(1.0, 1e-6)")
+
+    def mechanism(self, noise: Source = EXACT) -> BoundedMean:
+        """The mechanism of one evaluation."""
+        share = split(Budget.gdp(self.budget.mu()), self.trials)
+        higher = self.direction == "maximize"
+        return BoundedMean(self.records, self.bounds, budget=share, higher_is_better=higher, unit=UNIT, noise=noise)
+
+    def guarantee(self, noise: Source = EXACT) -> Guarantee:
+        """The guarantee of the whole study.
+
+        >>> terms = Terms(1000, (0.0, 1.0), Budget.approximate(1.0, 1e-6), 50)
+        >>> terms.guarantee().quoted()
+        (1.0, 1e-06)
+        """
+        one = self.mechanism(noise).guarantee
+        if one.budget is None:
+            return one
+        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE)
+        return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
+
+    def to_json(self) -> dict[str, Any]:
+        about = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
+        return {**about, "direction": self.direction, "budget": self.budget.to_json()}
+
+
+class Observations:
+    """The paid right to observe a study at most ``terms.trials`` times, kept in the study itself.
+
+    Guarantee. At most T draws, whatever crashes, resumes, threads or processes share the study: a draw is claimed in
+    the study's storage first, and made only if the claims, its own included, do not exceed T. A draw that is lost in a
+    crash stays claimed. The charge is made once per study: its run number is stored before, and looked up again after
+    a crash.
+    Edges. Two processes that start the same new study in the same instant may both pay.
+    """
+
+    def __init__(self, study: Study, terms: Terms, *, ledger: Ledger | None = None, noise: Source = EXACT) -> None:
+        if ledger is not None and noise.simulated:
+            raise BadInput(
+                "simulated noise has no guarantee, so it is not charged to a ledger; leave out one of the two"
+            )
+        if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
+            raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
+        self.study, self.terms = study, terms
+        self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
+        self._agree()
+        self.payment = self._paid(ledger)
+
+    def _agree(self) -> None:
+        stored = self.study.user_attrs.get(TERMS)
+        mine = json.dumps(self.terms.to_json(), sort_keys=True)
+        if stored is None:
+            if any(t.value is not None for t in self.study.get_trials(deepcopy=False)):
+                raise BadInput("this study already has results that were not privately observed; start a new study")
+            self.study.set_user_attr(TERMS, mine)
+        elif stored != mine:
+            raise BadInput(f"this study was begun under other terms: {stored}; now {mine}. Start a new study")
+
+    def _paid(self, ledger: Ledger | None) -> Payment | None:
+        attrs = self.study.user_attrs
+        if PAID in attrs:
+            return Payment.from_json(attrs[PAID])
+        if ledger is None:
+            return None
+        if RUN not in attrs:
+            self.study.set_user_attr(RUN, uuid.uuid4().hex)
+        purpose = f"tune {self.study.user_attrs[RUN]}: {self.terms.trials} observations"
+        earlier = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose]
+        if earlier:
+            payment = Payment(ledger.id, ledger.name, earlier[0].number, earlier[0].hash)
+        else:
+            payment = ledger.charge(self.guarantee, purpose)
+        self.study.set_user_attr(PAID, payment.to_json())
+        return payment
+
+    def claimed(self) -> int:
+        """Draws made or lost so far."""
+        return sum(CLAIM in t.user_attrs for t in self.study.get_trials(deepcopy=False))
+
+    def left(self) -> int:
+        """Draws still to be made."""
+        return max(0, self.terms.trials - self.claimed())
+
+    def observe(self, trial: Trial, total: int) -> float:
+        """Claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
+        if CLAIM in trial.user_attrs:
+            raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
+        trial.set_user_attr(CLAIM, True)
+        if self.claimed() > self.terms.trials:
+            raise BudgetRefused(
+                f"{self.terms.trials} observations were paid for and all are used. Nothing was released. "
+                "Open a new study with its own budget to observe more"
+            )
+        return self.mechanism.draw(total)
+
+
+def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> int:
+    """The exact clipped sum at params. Runs where the data is; only a whole number travels. Private."""
+    return mechanism.total(objective.losses(params))
+
+
+def run(
+    observations: Observations,
+    objective: Objective,
+    distributions: dict[str, Any],
+    *,
+    executor: Executor | None = None,
+    at_once: int = 1,
+    done: Callable[[Trial, float], None] = lambda trial, value: None,
+) -> None:
+    """Ask, evaluate, observe, tell, until the paid observations are used.
+
+    Edges. An objective that fails stops the run; everything observed so far is kept and the failed trial's observation
+    is not used up. The same holds for Ctrl-C and for a worker that dies.
+    """
+    from optuna.trial import TrialState
+
+    study, running = observations.study, dict[Future[int], "Trial"]()
+    try:
+        while observations.left() or running:
+            while len(running) < min(at_once, observations.left()):
+                trial = study.ask(fixed_distributions=distributions)
+                try:
+                    future = _submit(executor, objective, observations.mechanism, dict(trial.params))
+                except BaseException:
+                    study.tell(trial, state=TrialState.FAIL)
+                    raise
+                running[future] = trial
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                total = future.result()
+                trial = running.pop(future)
+                value = observations.observe(trial, total)
+                study.tell(trial, value)
+                done(trial, value)
+    finally:
+        for future, trial in running.items():
+            future.cancel()
+            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+
+
+def _submit(executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> Any:
+    """A future of the clipped sum: from the executor, or evaluated here and now."""
+    if executor is not None:
+        return executor.submit(evaluate, objective, mechanism, params)
+    future: Future[int] = Future()
+    future.set_result(evaluate(objective, mechanism, params))
+    return future

@@ -1,0 +1,119 @@
+"""What released observations say about the objective: where to look next, and which point to answer with.
+
+Everything here works on values that already carry their noise, so it is post-processing: hyper-parameters of the
+Gaussian process may be fitted to them, and any number of proposals may be made, at no cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tacit.gp.exact import GaussianProcess
+from tacit.gp.fit import Fitted, fit
+from tacit.gp.kernels import Matern52
+from tacit.space import Array, Params, Space
+
+SCATTERED = 512  # candidates over the whole space
+NEARBY = 64  # candidates around each of the best points, at each of these distances
+DISTANCES = (0.2, 0.05, 0.01)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The chosen point, its expected value and the standard deviation of that expectation."""
+
+    index: int
+    value: float
+    deviation: float
+
+
+class Surrogate:
+    """A Gaussian process over a space that knows the noise of its observations. Larger is better throughout.
+
+    ``noise`` is the known variance of each observation. More noise, from the objective's own chance, is fitted on top.
+    With ``candidates`` proposals come from that list alone.
+    """
+
+    def __init__(self, space: Space, noise: float, candidates: Sequence[Params] | None = None, seed: int = 0) -> None:
+        self.space, self.noise, self.seed = space, noise, seed
+        self.candidates = list(candidates) if candidates is not None else None
+        self._listed = space.features(self.candidates) if self.candidates else None
+        self._fitted: Fitted | None = None
+        self._fitted_on = 0
+
+    def model(self, X: Array, y: Array, *, final: bool = False) -> GaussianProcess:
+        """The posterior given y (n,) at features X (n, features); refitted as y grows, less often later."""
+        if self._fitted is None or final or len(y) >= self._fitted_on + max(1, len(y) // 20):
+            kernel = Matern52((0.5 * math.sqrt(X.shape[1]),) * X.shape[1])
+            restarts = 2 if self._fitted is None or final or len(y) < 20 else 0
+            self._fitted = fit(kernel, X, y, noise=self.noise, warm=self._fitted, restarts=restarts)
+            self._fitted_on = len(y)
+        return self._fitted.condition(X, y, noise=self.noise)
+
+    def propose(self, X: Array, y: Array, pending: Array) -> Params:
+        """The point of largest expected improvement over the best posterior mean, given that pending points are
+        being observed. Follows the plug-in form of Picheny et al. (2013) for noisy observations.
+        """
+        gp = self.model(X, y)
+        best = float(gp.posterior(X)[0].max())
+        for x in pending:  # believe the mean, so that the next proposal looks elsewhere
+            gp.append(x, float(gp.posterior(x[None])[0][0]))
+        options = self.candidates or self._scattered(X, y, gp)
+        features = self._listed if self._listed is not None else self.space.features(options)
+        mean, variance = gp.posterior(features)
+        return options[int(np.argmax(expected_improvement(mean, variance, best)))]
+
+    def answer(self, X: Array, y: Array) -> Answer:
+        """The observed point of largest posterior mean: not the luckiest observation."""
+        mean, variance = self.model(X, y, final=True).posterior(X)
+        i = int(np.argmax(mean))
+        return Answer(i, float(mean[i]), math.sqrt(float(variance[i])))
+
+    def _scattered(self, X: Array, y: Array, gp: GaussianProcess) -> list[Params]:
+        """Candidates over the whole cube, and around the three best points at several distances."""
+        generator = np.random.default_rng((self.seed, len(y)))
+        d = self.space.dimensions
+        cube = [generator.random((SCATTERED, d))]
+        top = np.argsort(-gp.posterior(X)[0])[:3]
+        centres = self._cube_of(X[top])
+        for distance in DISTANCES:
+            steps = generator.normal(0.0, distance, (len(centres), NEARBY, d))
+            kept = generator.random(steps.shape) < max(0.3, min(1.0, 3 / d))  # move a few coordinates at a time
+            cube.append((centres[:, None] + steps * kept).reshape(-1, d))
+        return self.space.params(np.clip(np.concatenate(cube), 0.0, 1.0))
+
+    def _cube_of(self, X: Array) -> Array:
+        """Features back to the cube: a choice sits in the middle of its stretch."""
+        columns, at = [], 0
+        for d in self.space.distributions.values():
+            options = getattr(d, "choices", None)
+            width = 1 if options is None else len(options)
+            block = X[:, at : at + width]
+            columns.append(block[:, 0] if options is None else (block.argmax(axis=1) + 0.5) / width)
+            at += width
+        return np.stack(columns, axis=1)
+
+
+def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
+    """E max(f - best, 0) for f ~ N(mean, variance); (n,)."""
+    from scipy.special import erfc
+
+    deviation = np.sqrt(np.maximum(variance, 1e-300))
+    z = (mean - best) / deviation
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    improvement: Array = deviation * (density + z * 0.5 * erfc(-z / math.sqrt(2)))
+    return improvement
+
+
+@lru_cache(maxsize=32)
+def scatter(dimensions: int, n: int, seed: int) -> Any:
+    """n first points of a scrambled Sobol sequence, (n, dimensions)."""
+    from scipy.stats import qmc
+
+    return qmc.Sobol(dimensions, seed=seed).random_base2(max(1, math.ceil(math.log2(n))))[:n]

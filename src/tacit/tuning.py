@@ -1,0 +1,202 @@
+"""tacit.tune: one call from an objective to a release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadInput, choice, count
+from tacit.objective import Objective
+from tacit.optimise.observed import Observations, Terms, run
+from tacit.optimise.tuned import Tuned
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Release, digest
+from tacit.space import Params, Space
+
+if TYPE_CHECKING:
+    import optuna
+
+    from tacit.privacy.ledger import Ledger
+
+METHODS = ("observed", "random", "grid", "nonprivate", "kusner1", "kusner2", "kusner3")
+LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
+
+
+def tune(
+    objective: Callable[[dict[str, Any]], Any],
+    space: Mapping[str, Any] | Space,
+    *,
+    records: int,
+    bounds: tuple[float, float],
+    budget: Budget | None,
+    trials: int,
+    direction: str = "minimize",
+    method: str = "observed",
+    candidates: Sequence[Params] | int | None = None,
+    ledger: Ledger | None = None,
+    storage: Any = None,
+    study_name: str = "tacit",
+    executor: Executor | None = None,
+    at_once: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    accept_noise: bool = False,
+    seed: int = 0,
+    noise: Source = EXACT,
+    **options: Any,
+) -> Release[Tuned]:
+    """Tune on private records and release the best parameters and their score.
+
+    ``objective(params)`` returns one loss (or score, with direction="maximize") per validation record; ``bounds`` and
+    ``records`` are public. ``trials`` is fixed in advance. ``out`` is a folder for the released study, the certificate
+    and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere, ``at_once`` of them together.
+
+    Guarantee. method="observed" (default), "random" and "grid": mu-GDP for one validation record replaced,
+    unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
+    conditional on a Gaussian-process model; "kusner3" is pure epsilon, given true Lipschitz constants; "nonprivate" has
+    none. What the model was trained on is not protected by any of them.
+    Follows. Section "private observations" of the documentation; Kusner et al. (2015), Algorithms 1 to 3.
+    Edges. Losses outside the bounds are clipped, missing ones count as the worse bound, and how many is private.
+    Noise above a tenth of the bounds' width is refused unless ``accept_noise=True``. Interrupted runs go on from
+    ``out`` or ``storage`` without paying twice.
+
+    >>> import numpy as np, tacit
+    >>> def losses(params):
+    ...     return np.full(5000, (params["x"] - 0.3) ** 2)
+    >>> release = tacit.tune(losses, {"x": tacit.Float(0.0, 1.0)}, records=5000, bounds=(0.0, 1.0),
+    ...                      budget=tacit.Budget.approximate(1.0, 1e-6), trials=15, progress=False)
+    >>> abs(release.value.params["x"] - 0.3) < 0.25, release.guarantee.unconditional
+    (True, True)
+    """
+    choice("method", method, METHODS)
+    asked, space = Objective(objective, records, bounds, direction), Space(space)
+    count("trials", trials)
+    if method.startswith("kusner"):
+        return _kusner(method, asked, space, budget, trials, candidates, ledger, noise, seed, options)
+    if options:
+        raise BadInput(f"method {method!r} takes no option {', '.join(sorted(options))}")
+    if method == "nonprivate":
+        return _nonprivate(asked, space, budget, trials, candidates, seed, out, storage, ledger)
+    if budget is None:
+        raise BadInput(f"method {method!r} needs a budget, such as tacit.Budget.approximate(1.0, 1e-6)")
+    if method == "grid":
+        candidates = _grid(space, trials)
+        trials = len(candidates)
+    terms = Terms(records, asked.bounds, budget, trials, direction)
+    _bearable(terms, accept_noise)
+    from tacit.study import kept, opened, progress_bar  # loads Optuna
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(out)) if out is not None else None
+        study = opened(storage, study_name, folder, direction)
+        listed = _listed(space, candidates, seed)
+        sampler = _sampler(method, space, terms.mechanism().scale ** 2, trials, listed, seed)
+        study.sampler = sampler
+        observations = Observations(study, terms, ledger=ledger, noise=noise)
+        tell = stack.enter_context(progress_bar(study, observations, progress))
+        width = 1 if executor is None else count("at_once", at_once or getattr(executor, "_max_workers", 1))
+        run(observations, asked, space.distributions, executor=executor, at_once=width, done=tell)
+        release = _released(study, sampler, observations, method)
+        if ledger is not None and release.payment is not None:
+            ledger.settle(release.payment, digest(release.value))
+        if folder is not None:
+            folder.write(release, study)
+    return release
+
+
+def _released(study: optuna.Study, sampler: Any, observations: Observations, method: str) -> Release[Tuned]:
+    """The answer from the surrogate, with every observation: post-processing of what was already released."""
+    from tacit.study import observed_trials
+
+    params, answer = sampler.answer(study)
+    value = Tuned(
+        params,
+        answer.value,
+        method,
+        observations.terms.direction,
+        deviation=answer.deviation,
+        noise=observations.mechanism.scale,
+        trials=observed_trials(study),
+    )
+    return Release(value, observations.guarantee, observations.payment)
+
+
+def _sampler(method: str, space: Space, variance: float, trials: int, listed: list[Params] | None, seed: int) -> Any:
+    from tacit.optimise.sampler import KnownNoiseSampler, ListSampler, ScatterSampler
+
+    if method == "grid":
+        return ListSampler(space, variance, listed or [], seed=seed)
+    if method == "random":
+        return ScatterSampler(space, variance, candidates=listed, seed=seed)
+    startup = min(trials, max(4, min(10, trials // 4)))
+    return KnownNoiseSampler(space, variance, startup=startup, candidates=listed, seed=seed)
+
+
+def _listed(space: Space, candidates: Sequence[Params] | int | None, seed: int) -> list[Params] | None:
+    if candidates is None:
+        return None
+    listed = space.sobol(candidates, seed) if isinstance(candidates, int) else [dict(p) for p in candidates]
+    if not listed:
+        raise BadInput("candidates must not be an empty list")
+    space.features(listed)  # refuses what does not fit the space
+    return listed
+
+
+def _grid(space: Space, trials: int) -> list[Params]:
+    """The largest grid of at most ``trials`` points."""
+    per_axis, best = 1, space.grid(1)
+    while len(best) <= trials:
+        per_axis += 1
+        finer = space.grid(per_axis)
+        if len(finer) > trials or len(finer) == len(best):
+            return best
+        best = finer
+    raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
+
+
+def _bearable(terms: Terms, accepted: bool) -> None:
+    noise, (low, high) = terms.mechanism().scale, terms.bounds
+    if noise > LOUD * (high - low) and not accepted:
+        raise BadInput(
+            f"each of {terms.trials} evaluations over {terms.records} records would carry noise of standard deviation "
+            f"{noise:.3g}, on losses between {low:g} and {high:g}: little better than a random choice. Use more "
+            "records, a larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was spent"
+        )
+
+
+def _nonprivate(
+    objective: Objective, space: Space, budget: Any, trials: int, candidates: Any, seed: int, *kept: Any
+) -> Release[Tuned]:
+    """The same search on exact means, to measure what privacy costs. Nothing is stored, since nothing is protected."""
+    if budget is not None or any(k is not None for k in kept):
+        raise BadInput("method 'nonprivate' protects nothing: it takes budget=None and no ledger, storage or out")
+    from tacit.privacy.mean import BoundedMean
+    from tacit.study import exact_trials, opened
+
+    study = opened(None, "nonprivate", None, objective.direction)
+    sampler = _sampler("observed", space, 0.0, trials, _listed(space, candidates, seed), seed)
+    study.sampler = sampler
+    mean = BoundedMean(objective.records, objective.bounds, scale=1e-3 * (objective.bounds[1] - objective.bounds[0]))
+    exact_trials(study, space, trials, lambda params: mean.mean_of(mean.total(objective.losses(params))))
+    params, answer = sampler.answer(study)
+    why = "the search saw exact scores of the validation records"
+    return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(why))
+
+
+def _kusner(method: str, *arguments: Any) -> Release[Tuned]:
+    raise BadInput(f"method {method!r} is not available yet")
+
+
+def read_release(folder: str | Path) -> dict[str, Any]:
+    """The certificate that a run left in its output folder."""
+    path = Path(folder) / "certificate.json"
+    try:
+        document: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"no certificate can be read at {path}: {type(error).__name__}") from None
+    return document
