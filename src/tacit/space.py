@@ -96,7 +96,8 @@ class Space:
         if points.shape[1] != self.dimensions:
             raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
         columns = [_decoded(d, u) for d, u in zip(self.distributions.values(), points.T, strict=True)]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def cube(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """Parameters as points of the cube, shape (n, dimensions)."""

@@ -99,7 +99,7 @@ def tune(
         study.sampler = sampler
         observations = Observations(study, terms, ledger=ledger, noise=noise)
         tell = stack.enter_context(progress_bar(study, observations, progress))
-        width = 1 if executor is None else count("at_once", at_once or getattr(executor, "_max_workers", 1))
+        width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
         run(observations, asked, space.distributions, executor=executor, at_once=width, done=tell)
         release = _released(study, sampler, observations, method)
         if ledger is not None and release.payment is not None:

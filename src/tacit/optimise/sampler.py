@@ -10,6 +10,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from tacit.errors import count
+from tacit.gp.threads import one_thread
 from tacit.optimise.surrogate import Answer, Surrogate, scatter
 from tacit.space import Array, Params, Space
 
@@ -49,7 +50,8 @@ class KnownNoiseSampler(BaseSampler):
         X, y, pending = self.seen(study, but=trial.number)
         if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
             return self._first(trial.number)
-        return self.surrogate.propose(X, y, pending)
+        with one_thread():
+            return self.surrogate.propose(X, y, pending)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -69,7 +71,8 @@ class KnownNoiseSampler(BaseSampler):
     def answer(self, study: Study) -> tuple[Params, Answer]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
         X, y, _ = self.seen(study)
-        chosen = self.surrogate.answer(X, y)
+        with one_thread():
+            chosen = self.surrogate.answer(X, y)
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
         done = [t for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if t.params]
         return dict(done[chosen.index].params), Answer(chosen.index, sign * chosen.value, chosen.deviation)
