@@ -96,11 +96,20 @@ def test_the_answer_is_a_stationary_point_or_on_the_box(kernel: Kernel) -> None:
         assert loss(start)[0] >= value
 
 
-def test_restarts_never_end_lower_than_the_first_start_alone() -> None:
-    X, y = draw(RBF((0.15, 0.15)), 50, 0.01, seed=6)
-    bad = RBF((90.0, 90.0), 1e-3)
-    alone, several = (fit(bad, X, y, restarts=r).objective for r in (0, 3))
-    assert several >= alone - 1e-6
+@pytest.mark.parametrize("seed", [1, 6, 10, 35])
+def test_restarts_find_the_better_of_two_explanations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.random((9, 1))
+    y = np.sin(25 * x[:, 0]) + 0.3 * rng.normal(size=9)
+    wave, noise = (fit(RBF((start,)), x, y, restarts=0) for start in (0.03, 5.0))
+    assert wave.objective > noise.objective + 2
+    assert fit(RBF((5.0,)), x, y, restarts=2).objective == pytest.approx(wave.objective, abs=1e-3)
+
+
+def test_a_warm_start_is_the_same_prior_in_other_units() -> None:
+    warm = Fitted(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
+    theta = module._start(warm.kernel, warm, 8.0, module._Prior.of(2, True))
+    np.testing.assert_allclose(np.exp(theta), [0.5, 0.5, 1.0 * (2 / 8) ** 2, 0.3 / 8**2], rtol=1e-12)
 
 
 def test_a_warm_start_gives_the_same_answer_for_less_work() -> None:
@@ -172,8 +181,9 @@ def test_few_points_give_a_moderate_prior(kernel: Kernel, n: int, constant: bool
     X, y = draw(KERNELS[2], n, 0.1, seed=11)
     values = np.full(n, 3.25) if constant else y
     fitted = fit(kernel, X, values, fit_noise=fit_noise)
-    prior = module._Prior.of(2, False)
-    assert (np.abs(fitted.kernel.log_parameters - prior.centre) < 4 * prior.deviation).all()
+    scales = np.array(fitted.kernel.lengthscales)
+    assert ((scales > 0.05) & (scales < 40)).all()
+    assert 0.03 < fitted.kernel.variance < 30
     assert 0 <= fitted.noise <= 10 * fitted.scale**2
     mean, variance = fitted.condition(X, values).posterior(np.full((1, 2), 0.5))
     assert np.isfinite(mean).all()
@@ -196,7 +206,7 @@ def test_no_points_give_the_centre_of_the_prior() -> None:
 def test_contradicting_duplicates_without_noise_still_have_a_fit(kernel: Kernel, apart: float) -> None:
     X = np.array([[0.2, 0.3], [0.2, 0.3 + apart], [0.8, 0.1], [0.8, 0.1 + apart]])
     fitted = fit(kernel, X, [1.0, -1.0, 0.5, 0.0], fit_noise=False)
-    assert np.isfinite(fitted.objective)
+    assert fitted.objective > -1e8  # far above the loss that stands for a failed factor
     assert np.isfinite(fitted.condition(X, [1.0, -1.0, 0.5, 0.0]).posterior(X)[0]).all()
 
 
