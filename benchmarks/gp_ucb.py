@@ -20,11 +20,10 @@ TITLE = "GP-UCB over 10,000 candidates in 2-D, 50 steps, fixed hyper-parameters"
 LONG = False
 
 CANDIDATES, STEPS, LENGTH, NOISE, DELTA = 10_000, 50, 0.15, 1e-2, 0.1
-Problem = tuple[np.ndarray, np.ndarray]
 Loop = Callable[[np.ndarray, np.ndarray, int], list[int]]
 
 
-def problem(n: int, steps: int, seed: int = 0) -> Problem:
+def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Candidates in the unit square, and what each would answer: a smooth function plus noise, drawn once."""
     rng = np.random.default_rng(seed)
     C = rng.random((n, 2))
@@ -111,8 +110,8 @@ def run(repeats: int) -> list[Figure]:
 
 
 def _peers(repeats: int) -> list[Figure]:
-    C, y = problem(CANDIDATES, STEPS)
-    ours = timed(lambda: appending(C, y, STEPS), max(repeats, 5))
+    C, y = problem(CANDIDATES)
+    ours = timed(lambda: appending(C, y, STEPS), 4 * repeats)
     choices = appending(C, y, STEPS)
     figures = [Figure("appending, 50 steps", 1e3 * ours[0], "ms", 1e3 * ours[1], 1e3 * ours[2])]
     peers = {
@@ -140,7 +139,7 @@ def _growth(repeats: int) -> list[Figure]:
     """How the time grows: slope of log time over log size, least times."""
 
     def least(n: int, steps: int) -> float:
-        C, y = problem(n, steps)
+        C, y = problem(n)
         return timed(lambda: appending(C, y, steps), min(repeats, 3))[1]
 
     sizes, lengths = (10_000, 30_000, 100_000), (50, 150, 500)
