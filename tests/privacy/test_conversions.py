@@ -12,13 +12,16 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from dp_accounting import pld, rdp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
 from tacit.privacy import conversions as c
+
+settings.register_profile("no clock", deadline=None)
+settings.load_profile("no clock")
 
 MUS = (1e-6, 1e-4, 0.01, 0.099, 0.1, 0.5, 1.0, 4.0, 20.0, 100.0)
 DELTAS = (1e-15, 1e-9, 1e-6, 1e-3, 0.1, 0.5)

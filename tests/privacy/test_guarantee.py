@@ -6,12 +6,15 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy import conversions as c
 from tacit.privacy.guarantee import Budget, Guarantee
+
+settings.register_profile("no clock", deadline=None)
+settings.load_profile("no clock")
 
 amounts = st.floats(1e-4, 100)
 deltas = st.floats(1e-12, 0.4)
