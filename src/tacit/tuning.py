@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 METHODS = ("observed", "random", "grid", "nonprivate", "kusner1", "kusner2", "kusner3")
+ANSWER = "tacit:answer"
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 
 
@@ -113,16 +114,20 @@ def _released(study: optuna.Study, sampler: Any, observations: Observations, met
     """The answer from the surrogate, with every observation: post-processing of what was already released."""
     from tacit.study import observed_trials
 
+    if ANSWER in study.user_attrs:  # a finished run that is called again: the same answer, to the last digit
+        return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
     params, answer = sampler.answer(study)
+    low, high = observations.terms.bounds
     value = Tuned(
         params,
-        answer.value,
+        min(max(answer.value, low), high),
         method,
         observations.terms.direction,
         deviation=answer.deviation,
         noise=observations.mechanism.scale,
         trials=observed_trials(study),
     )
+    study.set_user_attr(ANSWER, value.to_json())
     return Release(value, observations.guarantee, observations.payment)
 
 

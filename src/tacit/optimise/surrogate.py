@@ -52,7 +52,7 @@ class Surrogate:
         if self._fitted is None or final or len(y) >= self._fitted_on + max(1, len(y) // 20):
             kernel = Matern52((0.5 * math.sqrt(X.shape[1]),) * X.shape[1])
             restarts = 2 if self._fitted is None or final or len(y) < 20 else 0
-            self._fitted = fit(kernel, X, y, noise=self.noise, warm=self._fitted, restarts=restarts)
+            self._fitted = fit(kernel, X, y, noise=self.noise, warm=None if final else self._fitted, restarts=restarts)
             self._fitted_on = len(y)
         return self._fitted.condition(X, y, noise=self.noise)
 

@@ -28,3 +28,7 @@ class Tuned:
 
     def to_json(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in self.__dict__.items()}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Tuned:
+        return cls(**document)

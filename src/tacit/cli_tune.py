@@ -1,0 +1,197 @@
+"""`tacit tune` and `tacit report`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.optimise.tuned import Tuned
+    from tacit.privacy.release import Release
+
+METHODS = "observed, random, grid, nonprivate, kusner1, kusner2, kusner3"
+
+
+def tune_command(
+    objective: Annotated[str | None, typer.Argument(help="module:function returning one loss per record.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON.")] = None,
+    records: Annotated[int | None, typer.Option(help="Number of private records.")] = None,
+    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds of a loss, such as 0 1.")] = None,
+    table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
+    model: Annotated[str, typer.Option(help="linear, boosting, forest, svm or neighbours.")] = "linear",
+    task: Annotated[str | None, typer.Option(help="classification or regression.")] = None,
+    validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the whole search.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Delta of the whole search.")] = 1e-6,
+    trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance.")] = 30,
+    method: Annotated[str, typer.Option(help=METHODS)] = "observed",
+    direction: Annotated[str, typer.Option(help="minimize or maximize.")] = "minimize",
+    candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Path or URL of the ledger's database.")] = None,
+    ledger_name: Annotated[str, typer.Option(help="Name of the ledger in it.")] = "default",
+    out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
+    workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept noise that drowns the differences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Tune on private records; release the best parameters and their score.
+
+    Examples:
+
+    tacit tune --table patients.csv --target readmitted --model boosting --out release
+
+    tacit tune mymodel:losses --space space.toml --records 5000 --bounds 0 1 --epsilon 1 --ledger ledger.db
+    """
+    from concurrent.futures import ProcessPoolExecutor
+    from contextlib import ExitStack
+
+    from tacit.privacy.ledger import Ledger
+    from tacit.tuning import tune
+
+    asked = _from_table(table, target, model, task, validation, seed, bounds, space) if table else None
+    function, where, n, limits = asked or _from_module(objective, space, records, bounds)
+    with ExitStack() as stack:
+        pool = stack.enter_context(ProcessPoolExecutor(workers)) if workers > 1 else None
+        arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
+        budget = None if method == "nonprivate" else _budget_for(method, epsilon, delta)
+        arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
+        arguments |= {"executor": pool, **_options(option)}
+        arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        if asked:
+            from tacit.table import PROTECTED
+
+            typer.echo(f"tacit: {PROTECTED}", err=True)
+        release = _confirmed(tune, function, where, arguments, yes, as_json)
+    paths = _written(release, out)
+    if as_json:
+        value = release.value
+        shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "noise": value.noise}
+        typer.echo(json.dumps({**shown, **release.certificate(), "files": paths}, indent=1))
+    else:
+        typer.echo(told(release, paths))
+
+
+def _budget_for(method: str, epsilon: float, delta: float) -> Any:
+    from tacit.privacy.guarantee import Budget
+
+    return Budget.pure(epsilon) if method == "kusner3" else Budget.approximate(epsilon, delta)
+
+
+def _options(given: list[str] | None) -> dict[str, Any]:
+    """name=value pairs; values are JSON where they parse, words otherwise."""
+    options: dict[str, Any] = {}
+    for pair in given or []:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise BadInput(f"--option takes name=value, got {pair!r}")
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options
+
+
+def _from_module(objective: str | None, space: Path | None, records: int | None, bounds: Any) -> tuple[Any, ...]:
+    from tacit.space import Space
+
+    if objective is None:
+        raise BadInput("give an objective as module:function, or a table with --table and --target")
+    if space is None or records is None or bounds is None:
+        raise BadInput("an objective needs --space FILE, --records N and --bounds LOW HIGH, all public")
+    module, _, name = objective.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BadInput(
+            f"no objective {objective!r}: {error}. It is looked for in this folder and among packages"
+        ) from None
+    return function, Space.read(space), records, bounds
+
+
+def _from_table(
+    table: Path,
+    target: str | None,
+    model: str,
+    task: str | None,
+    share: float,
+    seed: int,
+    bounds: Any,
+    space: Path | None,
+) -> tuple[Any, ...]:
+    from tacit.space import Space
+    from tacit.table import read_table, table_objective
+
+    if target is None:
+        raise BadInput("a table needs --target COLUMN")
+    made = table_objective(read_table(table), target, model, task=task, validation=share, seed=seed)
+    if made.task == "regression" and bounds is None:
+        raise BadInput("regression needs --bounds LOW HIGH of the squared error, chosen without looking at the data")
+    limits = bounds or (0.0, 1.0)
+    return made, Space.read(space) if space else made.space, made.records, limits
+
+
+def _confirmed(tune: Any, function: Any, space: Any, arguments: dict[str, Any], yes: bool, as_json: bool) -> Any:
+    """Run; if the noise would drown the result, say so and ask, where there is somebody to ask."""
+    try:
+        return tune(function, space, **arguments, accept_noise=yes, progress=not as_json)
+    except BadInput as refusal:
+        if "accept_noise" not in str(refusal) or as_json or not sys.stdin.isatty():
+            raise
+        typer.echo(f"tacit: {refusal}", err=True)
+        if not typer.confirm("Run all the same?", err=True):
+            raise
+        return tune(function, space, **arguments, accept_noise=True)
+
+
+def _written(release: Release[Tuned], out: Path | None) -> dict[str, str]:
+    if out is None:
+        return {}
+    from tacit.report.tuned_page import write
+
+    page = write(out)
+    names = {"certificate": "certificate.json", "trials": "trials.csv", "study": "study.db"}
+    return {**{k: str(out / v) for k, v in names.items() if (out / v).exists()}, "report": str(page)}
+
+
+def told(release: Release[Tuned], paths: dict[str, str]) -> str:
+    """A release for a person to read."""
+    value = release.value
+    width = max(len(name) for name in value.params)
+    lines = ["", "Released", *(f"  {name:{width}}  {_short(v)}" for name, v in value.params.items())]
+    if value.score is not None:
+        bar = f" ± {1.96 * value.deviation:.2g} (95%)" if value.deviation is not None else ""
+        lines.append(f"  {'score':{width}}  {value.score:.4g}{bar}")
+    if value.noise is not None:
+        lines.append(
+            f"  noise of one observation: standard deviation {value.noise:.2g}, {len(value.trials)} observations"
+        )
+    lines += ["", "Guarantee", f"  {release.guarantee}"]
+    paid = release.payment
+    lines += ["", f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger."]
+    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Write the report page of a finished run: one self-contained HTML file."""
+    from tacit.report.tuned_page import write
+
+    page = write(folder)
+    typer.echo(json.dumps({"report": str(page)}) if as_json else f"wrote {page}")
