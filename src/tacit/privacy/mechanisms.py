@@ -178,11 +178,11 @@ class Exponential(Mechanism[int]):
         noise: Source = EXACT,
     ) -> None:
         self.sensitivity, self.noise = positive("sensitivity", sensitivity), noise
-        concentrated = budget is not None and budget.notion == "zcdp"
         if one_of(scale, budget):
             self.scale = usable(scale)  # type: ignore[arg-type]
             stated = Budget.pure(self._epsilon())
         else:
+            concentrated = budget.notion == "zcdp"  # type: ignore[union-attr]
             epsilon = math.sqrt(8 * budget.amount) if concentrated else budget.pure_epsilon()  # type: ignore[union-attr]
             self.scale = usable(2 * self.sensitivity / epsilon)
             self._reach(self._epsilon, epsilon)
