@@ -1,0 +1,301 @@
+"""Noise that is exact, paid for first, and as large as is stated."""
+
+from __future__ import annotations
+
+import math
+import traceback
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp, ndtri_exp, softmax
+from scipy.stats import chisquare, kstest
+
+from tacit.errors import BadInput, GuaranteeError
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.mechanisms import LATTICE, Exponential, Gaussian, Laplace
+from tacit.privacy.noise import EXACT, FINENESS, Simulation, float_noise, lattice, noisy_max
+
+settings.register_profile("no clock", deadline=None)
+settings.load_profile("no clock")
+
+FALSE_ALARM = 1e-6  # of each statistical test below: they reject at this p-value, with fixed sample sizes
+scales = st.floats(1e-12, 1e12)
+sizes = st.sampled_from([1, 2, 33, 1000])
+ratios = st.floats(1e-3, 100)
+
+
+class Untouchable:
+    """A ledger that must not be charged."""
+
+    def charge(self, *_):
+        pytest.fail("the ledger was charged before the input was checked")
+
+
+# The stated guarantee
+
+
+@given(scales, ratios, sizes)
+def test_gaussian_states_no_less_than_opendp(scale, ratio, size):
+    mechanism = Gaussian(ratio * scale, scale=scale, size=size)
+    rho = float_noise("gaussian", size, scale).map(d_in=ratio * scale)
+    assert mechanism.guarantee.notion == "gdp"
+    assert mechanism.guarantee.budget.amount**2 / 2 >= rho
+    assert mechanism.guarantee.budget.amount == pytest.approx(ratio, rel=1e-6)
+
+
+@given(scales, ratios, sizes)
+def test_laplace_states_no_less_than_opendp(scale, ratio, size):
+    mechanism = Laplace(ratio * scale, scale=scale, size=size)
+    assert mechanism.guarantee.notion == "pure"
+    assert mechanism.guarantee.epsilon() >= float_noise("laplace", size, scale).map(d_in=ratio * scale)
+    assert mechanism.guarantee.epsilon() == pytest.approx(ratio, rel=1e-5)
+
+
+@given(scales, ratios)
+def test_exponential_states_no_less_than_opendp_in_both_notions(scale, ratio):
+    epsilon = Exponential(ratio * scale, scale=scale).guarantee.epsilon()
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    pure = domain >> dp.m.then_noisy_max(dp.max_divergence(), scale=scale)
+    assert epsilon >= pure.map(d_in=ratio * scale) * (1 - 1e-15)  # one rounding
+    assert epsilon**2 / 8 >= noisy_max(scale).map(d_in=ratio * scale) * (1 - 1e-15)
+    assert epsilon == pytest.approx(2 * ratio, rel=1e-9)
+
+
+@given(st.floats(1e-6, 20), scales, sizes)
+def test_a_target_is_stated_exactly_and_the_noise_suffices(amount, sensitivity, size):
+    gaussian = Gaussian(sensitivity, budget=Budget.gdp(amount), size=size)
+    laplace = Laplace(sensitivity, budget=Budget.pure(amount), size=size)
+    choose = Exponential(sensitivity, budget=Budget.pure(amount))
+    concentrated = Exponential(sensitivity, budget=Budget.zcdp(amount))
+    assert gaussian.guarantee.budget == Budget.gdp(amount)
+    assert laplace.guarantee.budget == choose.guarantee.budget == Budget.pure(amount)
+    assert concentrated.guarantee.budget == Budget.zcdp(amount)
+    rho = float_noise("gaussian", size, gaussian.scale).map(d_in=sensitivity)
+    assert math.sqrt(2 * rho) * (1 + LATTICE) <= amount
+    assert float_noise("laplace", size, laplace.scale).map(d_in=sensitivity) <= amount
+    assert 2 * sensitivity / choose.scale <= amount * (1 + 1e-15)
+    assert noisy_max(concentrated.scale).map(d_in=sensitivity) <= amount * (1 + 1e-15)
+    if amount > 0.01:  # and no noise is wasted
+        assert gaussian.scale <= sensitivity / amount * (1 + 1e-6)
+        assert laplace.scale <= sensitivity / amount * (1 + 1e-4)
+        assert choose.scale <= 2 * sensitivity / amount * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("budget", [Budget.approximate(1.0, 1e-6), Budget.zcdp(0.1), Budget.gdp(0.5)])
+def test_a_target_in_another_notion_is_met(budget):
+    gaussian, laplace = Gaussian(1.0, budget=budget).guarantee, Laplace(1.0, budget=budget).guarantee
+    at = budget.delta or 1e-6
+    assert gaussian.epsilon(at) <= budget.epsilon(at) * (1 + 1e-9)
+    assert laplace.epsilon(at) <= budget.epsilon(at) * (1 + 1e-9)
+
+
+# The distribution of exact draws
+
+
+def test_exact_gaussian_draws_are_gaussian():
+    draws = Gaussian(1.0, scale=2.5, size=20_000).draw(np.full(20_000, 7.0))
+    assert kstest(draws, "norm", args=(7.0, 2.5)).pvalue > FALSE_ALARM
+
+
+def test_exact_laplace_draws_are_laplace():
+    draws = Laplace(1.0, scale=0.3, size=20_000).draw(np.full(20_000, -2.0))
+    assert kstest(draws, "laplace", args=(-2.0, 0.3)).pvalue > FALSE_ALARM
+
+
+def test_exact_whole_gaussian_draws_are_gaussian():
+    draws = [EXACT.gaussian_whole(1000, 2.0**20) for _ in range(3000)]
+    assert all(isinstance(d, int) for d in draws)
+    assert kstest(draws, "norm", args=(1000, 2.0**20)).pvalue > FALSE_ALARM
+
+
+def test_the_exponential_mechanism_chooses_with_softmax_probabilities():
+    scores, mechanism = np.array([0.0, 1.0, 2.5, -1.0]), Exponential(1.0, scale=1.5)
+    counts = np.bincount([mechanism.draw(scores) for _ in range(4000)], minlength=4)
+    assert chisquare(counts, 4000 * softmax(scores / 1.5)).pvalue > FALSE_ALARM
+
+
+def test_these_tests_would_notice_too_little_noise():
+    rng = np.random.default_rng(0)
+    assert kstest(rng.normal(0, 0.9, 20_000), "norm").pvalue < FALSE_ALARM
+    assert kstest(rng.laplace(0, 0.9, 20_000), "laplace").pvalue < FALSE_ALARM
+    scores = np.array([0.0, 1.0, 2.5, -1.0])
+    choices = np.bincount(rng.choice(4, 4000, p=softmax(scores / 1.2)), minlength=4)
+    assert chisquare(choices, 4000 * softmax(scores / 1.5)).pvalue < FALSE_ALARM
+
+
+def test_two_exact_draws_differ():
+    for mechanism in (Gaussian(1.0, scale=1.0), Laplace(1.0, scale=1.0)):
+        assert mechanism.release(0.5).value != mechanism.release(0.5).value  # equal with probability below 2^-40
+    many = np.zeros(10**6)
+    assert len({Exponential(1.0, scale=1.0).release(many).value for _ in range(3)}) > 1  # fails once in 1e12
+
+
+def test_a_million_candidates_can_be_chosen_from():
+    scores = np.zeros(10**6)
+    scores[123_456] = 60.0  # missed with probability 1e6 exp(-60) < 1e-19
+    assert Exponential(1.0, scale=1.0).release(scores).value == 123_456
+
+
+def test_scores_at_the_ends_of_the_floats_are_compared():
+    assert Exponential(1.0, scale=1.0).release([-1e308, 1e308, 0.0]).value == 1
+
+
+@given(scales)
+def test_the_lattice_is_at_least_2_to_the_40_finer_than_the_scale(scale):
+    assert math.ldexp(1.0, lattice(scale)) <= scale * 2.0**-FINENESS < math.ldexp(1.0, lattice(scale) + 1)
+
+
+# The claim beside LATTICE in mechanisms.py
+
+
+def discrete_mu(steps: int, mu: float) -> float:
+    """The smallest mu' such that the discrete Gaussian with ``steps`` lattice steps per scale is mu'-GDP at shift mu.
+
+    The likelihood ratio of the two shifted discrete Gaussians is increasing, so the best tests are thresholds k: type I
+    error P(X >= k), type II error Q(X < k), both by summation. The trade-off curve is the polygon through these points,
+    and lies above the convex curve G_mu' if and only if its corners do, that is, if -z(I) - z(II) <= mu' at each.
+    """
+    shift = round(mu * steps)
+    k = np.arange(-20 * steps, 20 * steps + shift + 1)
+    p, q = -((k / steps) ** 2) / 2, -(((k - shift) / steps) ** 2) / 2
+    p, q = p - logsumexp(p), q - logsumexp(q)
+
+    def z(log_below: np.ndarray, log_above: np.ndarray) -> np.ndarray:
+        """The normal quantile of exp(log_below), from whichever tail is smaller."""
+        return np.where(log_below < log_above, ndtri_exp(log_below), -ndtri_exp(log_above))
+
+    below_p, below_q = np.logaddexp.accumulate(p)[:-1], np.logaddexp.accumulate(q)[:-1]  # X < k
+    above_p, above_q = np.logaddexp.accumulate(p[::-1])[::-1][1:], np.logaddexp.accumulate(q[::-1])[::-1][1:]  # X >= k
+    return float(np.max(-z(above_p, below_p) - z(below_q, above_q)))
+
+
+@pytest.mark.parametrize("mu", [0.125, 0.5, 1.0, 4.0, 8.0])
+def test_the_lattice_costs_a_24th_of_its_square_and_far_less_than_is_added(mu):
+    steps = np.array([8, 16, 32, 64])
+    shortfall = np.array([discrete_mu(s, mu) / mu - 1 for s in steps])
+    assert (shortfall > 0).all()  # the discrete Gaussian is not quite mu-GDP
+    assert shortfall * steps**2 == pytest.approx(1 / 24, rel=0.01)  # it falls with the square of the fineness
+    # At the fineness used, and at the coarsest lattice that BoundedMean allows:
+    assert 1e12 / (24 * 2.0 ** (2 * FINENESS)) < LATTICE
+    assert 1e4 / (24 * 2.0 ** (2 * 20)) < LATTICE
+
+
+# Simulation
+
+
+def test_a_simulation_is_reproducible():
+    for make in (Gaussian, Laplace):
+        first, again, other = (make(1.0, scale=1.0, noise=Simulation(s)).release(0.0).value for s in (3, 3, 4))
+        assert first == again != other
+    first, again, other = (Exponential(1.0, scale=9.0, noise=Simulation(s)).draw(np.zeros(10**6)) for s in (3, 3, 4))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace, Exponential])
+def test_a_simulation_has_no_guarantee_and_no_ledger_pays_for_it(make, tmp_path):
+    mechanism = make(1.0, scale=1.0, noise=Simulation(0))
+    release = mechanism.release([0.0])
+    assert release.guarantee.kind == "none"
+    assert "NO privacy guarantee: simulated" in str(release.guarantee)
+    with Ledger.open(tmp_path / "l.db", "l", Budget.approximate(1.0, 1e-6)) as ledger:
+        with pytest.raises(GuaranteeError, match="cannot be charged: simulated"):
+            mechanism.release([0.0], ledger=ledger)
+        assert ledger.entries() == []
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace, Exponential])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"scale": 1.0, "budget": Budget.zcdp(1.0)},
+        {"scale": 0.0},
+        {"scale": -1.0},
+        {"scale": math.nan},
+        {"scale": math.inf},
+        {"scale": "1"},
+        {"scale": 1e-310},  # no lattice 2^40 times finer exists
+        {"scale": 1e300},
+        {"budget": 1.0},
+    ],
+)
+def test_a_scale_or_a_budget_is_needed_and_must_be_usable(make, arguments):
+    with pytest.raises(BadInput, match=r"scale|budget"):
+        make(1.0, **arguments)
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace, Exponential])
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.nan, math.inf, None, "1", True])
+def test_a_sensitivity_is_positive(make, sensitivity):
+    with pytest.raises(BadInput, match="sensitivity must be"):
+        make(sensitivity, scale=1.0)
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace])
+@pytest.mark.parametrize("size", [0, -1, 1.5, None])
+def test_a_size_is_a_whole_number(make, size):
+    with pytest.raises(BadInput, match="size must be"):
+        make(1.0, scale=1.0, size=size)
+
+
+def test_no_gaussian_noise_meets_a_pure_budget():
+    with pytest.raises(GuaranteeError, match="use Laplace noise"):
+        Gaussian(1.0, budget=Budget.pure(1.0))
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace, Exponential])
+def test_a_budget_of_nothing_allows_no_release(make):
+    with pytest.raises(GuaranteeError, match="a budget of zero allows no release"):
+        make(1.0, budget=Budget("approximate", 0.0, 1e-6))
+
+
+def test_a_budget_below_the_lattice_is_refused():
+    with pytest.raises(BadInput, match="too small"):
+        Gaussian(1.0, budget=Budget.gdp(1e-14))
+    with pytest.raises(BadInput, match="too small|scale must be"):
+        Exponential(1.0, budget=Budget.pure(1e-200))
+
+
+SECRET = 8675309.25
+BAD = {
+    "nan": [SECRET, math.nan],
+    "infinite": [SECRET, math.inf],
+    "deep": [[SECRET, SECRET]],
+    "ragged": [[SECRET], [SECRET, SECRET]],
+    "text": ["8675309.25", "patient 8675309.25"],
+    "complex": [SECRET * 1j, 1],
+    "objects": np.array([SECRET, None]),
+    "empty": [],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace, Exponential])
+@pytest.mark.parametrize("value", BAD.values(), ids=BAD.keys())
+def test_a_bad_value_is_refused_before_the_ledger_is_touched_and_never_shown(make, value):
+    mechanism = make(1.0, scale=1.0) if make is Exponential else make(1.0, scale=1.0, size=2)
+    with pytest.raises(BadInput) as caught:
+        mechanism.release(value, ledger=Untouchable())
+    assert "8675309" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace])
+@pytest.mark.parametrize("value", [SECRET, [SECRET], [SECRET] * 3, [[SECRET], [SECRET]]])
+def test_a_value_of_another_size_is_refused_by_shape_only(make, value):
+    with pytest.raises(BadInput, match=r"takes 2 numbers, got a ndarray of shape \(") as caught:
+        make(1.0, scale=1.0, size=2).release(value, ledger=Untouchable())
+    assert "8675309" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplace])
+def test_a_number_gives_a_number_and_a_vector_a_vector(make):
+    assert isinstance(make(1.0, scale=1.0).release(3).value, float)
+    assert make(1.0, scale=1.0).release([3]).value.shape == (1,)
+    assert make(1.0, scale=1.0, size=4).release(np.zeros(4, np.float32)).value.shape == (4,)
