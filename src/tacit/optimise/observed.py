@@ -61,8 +61,8 @@ class Terms:
         """The guarantee of the whole study.
 
         >>> terms = Terms(1000, (0.0, 1.0), Budget.approximate(1.0, 1e-6), 50)
-        >>> terms.guarantee().quoted()
-        (1.0, 1e-06)
+        >>> round(terms.guarantee().epsilon(1e-6), 6)
+        1.0
         """
         one = self.mechanism(noise).guarantee
         if one.budget is None:
@@ -94,14 +94,17 @@ class Observations:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
         self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
-        self._agree()
+        self._agree(noise)
         self.payment = self._paid(ledger)
 
-    def _agree(self) -> None:
+    def _agree(self, noise: Source) -> None:
+        # Results are looked for before terms: another process stores its terms before it observes.
+        observed = any(t.value is not None for t in self.study.get_trials(deepcopy=False))
         stored = self.study.user_attrs.get(TERMS)
-        mine = json.dumps(self.terms.to_json(), sort_keys=True)
+        simulated = {"simulated": True} if noise.simulated else {}
+        mine = json.dumps({**self.terms.to_json(), **simulated}, sort_keys=True)
         if stored is None:
-            if any(t.value is not None for t in self.study.get_trials(deepcopy=False)):
+            if observed:
                 raise BadInput("this study already has results that were not privately observed; start a new study")
             self.study.set_user_attr(TERMS, mine)
         elif stored != mine:
@@ -138,11 +141,15 @@ class Observations:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
         trial.set_user_attr(CLAIM, True)
         if self.claimed() > self.terms.trials:
-            raise BudgetRefused(
-                f"{self.terms.trials} observations were paid for and all are used. Nothing was released. "
-                "Open a new study with its own budget to observe more"
-            )
+            raise self.used_up()
         return self.mechanism.draw(total)
+
+    def used_up(self) -> BudgetRefused:
+        """What to raise when no draw is left."""
+        return BudgetRefused(
+            f"{self.terms.trials} observations were paid for and all are used. Nothing was released. "
+            "Open a new study with its own budget to observe more"
+        )
 
 
 def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> int:
