@@ -22,6 +22,7 @@ PUBLIC = {
     "__version__",
     "compose",
     "mechanisms",
+    "private",
     "tune",
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
+    from tacit.integrations.optuna import private as private
     from tacit.privacy import mechanisms as mechanisms
     from tacit.privacy.accounting import compose as compose
     from tacit.privacy.guarantee import Budget as Budget
@@ -40,6 +41,7 @@ _HOMES = {
     "TacitError": "tacit.errors",
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",
+    "private": "tacit.integrations.optuna",
     "tune": "tacit.tuning",
 }
 

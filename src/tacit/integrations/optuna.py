@@ -1,0 +1,230 @@
+"""For Optuna users: wrap the objective, keep the study, the sampler, the storage and the dashboard.
+
+    study.optimize(tacit.private(objective, records=5000, bounds=(0, 1), budget=budget, trials=50), n_trials=50)
+
+Every value that reaches the study carries its noise already, so the study and all that is made of it are a release.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.search_space import intersection_search_space
+from optuna.trial import TrialState
+
+from tacit.errors import BadInput, ObjectiveError, described
+from tacit.objective import Objective
+from tacit.optimise.observed import CLAIM, TERMS, Observations, Terms, evaluate
+from tacit.optimise.sampler import KnownNoiseSampler
+from tacit.optimise.tuned import Tuned
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Payment, Release, digest
+from tacit.space import Space
+from tacit.study import observed_trials
+from tacit.tuning import ANSWER, _bearable
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+SAFE = ("suggest_float", "suggest_int", "suggest_categorical", "params", "number", "distributions", "relative_params")
+PRUNING = "an intermediate value is a look at the private records that was not paid for. Leave out the pruner and train"
+BEST_OBSERVED = "the best noisy observation: the trials do not share one search space, so no model was fitted to them"
+_binding = threading.Lock()  # one thread begins a study; shared, so that a wrapped objective can be pickled
+
+
+def private(
+    objective: Callable[[Any], Any],
+    *,
+    records: int,
+    bounds: tuple[float, float],
+    budget: Budget,
+    trials: int,
+    direction: str | None = None,
+    ledger: Ledger | None = None,
+    accept_noise: bool = False,
+    noise: Source = EXACT,
+) -> PrivateObjective:
+    """An objective for ``study.optimize`` whose values are noisy means over private records.
+
+    ``objective(trial)`` suggests parameters as usual and returns one loss per record, shape (records,), instead of
+    their mean. ``records``, ``bounds`` and ``trials``, the number of evaluations to pay for, are public.
+    ``direction`` is that of the study.
+
+    Guarantee. mu-GDP for one record replaced, unconditional, for everything in the study and all that is made of it:
+    any sampler, the dashboard, the best trial. At most ``trials`` values are drawn per study, whatever threads,
+    processes, crashes and resumed runs share it; with a ledger the study is charged once, before its first draw.
+    Follows. Section "private observations" of the documentation.
+    Edges. The trial after the last that was paid for raises BudgetRefused, which ends ``study.optimize``; give it
+    ``n_trials=trials``. Pruning, user attributes and the study are out of the objective's reach, since they would carry
+    private values out without noise. For the same reason, names and ranges of parameters must not depend on the
+    records. That an objective raised is seen by all who see the study; what it said is not shown. Two processes at the
+    end of the budget may lose a draw to each other; none is drawn twice. A copied study is a second study: nobody
+    counts the two together.
+
+    >>> import numpy as np, optuna, tacit
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> def losses(trial):
+    ...     return np.full(5000, (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2)
+    >>> budget = tacit.Budget.approximate(1.0, 1e-6)
+    >>> objective = tacit.private(losses, records=5000, bounds=(0.0, 1.0), budget=budget, trials=20)
+    >>> study = optuna.create_study()
+    >>> study.optimize(objective, n_trials=20)
+    >>> release = objective.release(study)
+    >>> release.value.score < 0.1, release.guarantee.unconditional, round(release.guarantee.epsilon(1e-6), 6)
+    (True, True, 1.0)
+    """
+    return PrivateObjective(objective, (records, bounds, budget, trials), direction, ledger, accept_noise, noise)
+
+
+class PrivateObjective:
+    """What ``tacit.private`` returns: call it with a trial of one study. See there for what it guarantees."""
+
+    def __init__(
+        self,
+        objective: Callable[[Any], Any],
+        agreed: tuple[int, tuple[float, float], Budget, int],
+        direction: str | None,
+        ledger: Ledger | None,
+        accept_noise: bool,
+        noise: Source,
+    ) -> None:
+        records, bounds, _, _ = agreed
+        Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
+        terms = Terms(*agreed)
+        _bearable(terms, accept_noise)
+        self.objective, self.direction, self.ledger, self.noise = objective, direction, ledger, noise
+        self.guarantee: Guarantee = terms.guarantee(noise)
+        self._agreed = agreed
+        self._bound: Observations | None = None
+        self._of: tuple[str, Any] | None = None
+
+    @property
+    def payment(self) -> Payment | None:
+        """The ledger entry that paid; None before the first trial, or without a ledger."""
+        return self._bound.payment if self._bound else None
+
+    def __call__(self, trial: optuna.Trial) -> float:
+        """The noisy mean of the losses at this trial's parameters. Counts as one of the paid evaluations."""
+        observations = self._observations(trial)
+        if not observations.left():  # before the work; what is drawn is decided by the claim
+            raise observations.used_up()
+        terms = observations.terms
+        asked = Objective(self._asked, terms.records, terms.bounds, terms.direction)
+        refused = ""
+        try:
+            total = evaluate(asked, observations.mechanism, GuardedTrial(trial))  # type: ignore[arg-type]
+        except ObjectiveError as error:
+            refused = str(error)
+        if refused:  # raised anew: what it was raised from may quote a record, and Optuna logs it
+            raise ObjectiveError(refused)
+        return observations.observe(trial, total)
+
+    def release(self, study: optuna.Study) -> Release[Tuned]:
+        """The final answer, from a model that knows the noise, over the trials of the study so far.
+
+        Guarantee. That of the study: it is post-processing.
+        Edges. Where the trials do not share one search space, the answer is the best noisy value, which flatters; the
+        release says so in ``value.details``. A ledger records one release per payment: with a ledger, release at the
+        end. Calling again without new trials returns the same release.
+        """
+        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if TERMS not in study.user_attrs or not done:
+            raise BadInput("this study has no private observations to release; run study.optimize first")
+        if not all(CLAIM in t.user_attrs for t in done):
+            raise BadInput(
+                "this study has results that were not privately observed, so nothing can be promised of it. "
+                "Nothing was released"
+            )
+        with _binding:
+            observations = self._for(study)
+        stored = study.user_attrs.get(ANSWER)
+        if stored is not None and len(stored["trials"]) == len(done):
+            value = Tuned.from_json(stored)
+        else:
+            value = _answer(study, observations)
+            study.set_user_attr(ANSWER, value.to_json())
+        if self.ledger is not None and observations.payment is not None:
+            self.ledger.settle(observations.payment, digest(value))
+        return Release(value, observations.guarantee, observations.payment)
+
+    def _asked(self, trial: Any) -> Any:
+        try:
+            return self.objective(trial)
+        except optuna.TrialPruned:
+            pass
+        raise ObjectiveError(f"the objective raised TrialPruned: {PRUNING} to the end. Nothing was released")
+
+    def _observations(self, trial: Any) -> Observations:
+        if not isinstance(trial, optuna.Trial):
+            raise BadInput(
+                f"a private objective needs a trial of a study, where its draws are counted, got {described(trial)}: "
+                "call study.optimize, or study.ask and study.tell"
+            )
+        with _binding:
+            return self._for(trial.study)
+
+    def _for(self, study: optuna.Study) -> Observations:
+        """The paid right to observe this study, and no other."""
+        if self._bound is None or self._bound.study is not study:  # the storage may be the same all the same
+            of = (study.study_name, study.get_trials(deepcopy=False)[0].datetime_start)
+            if self._of not in (None, of):
+                raise BadInput(
+                    f"this objective was bound to study {self._of[0] if self._of else ''!r}; one study is one release. "
+                    f"Wrap the objective again for study {of[0]!r}"
+                )
+            direction = self.direction or study.directions[0].name.lower()
+            terms = Terms(*self._agreed, direction)
+            self._bound, self._of = Observations(study, terms, ledger=self.ledger, noise=self.noise), of
+        return self._bound
+
+
+class GuardedTrial:
+    """A trial that suggests parameters and lets nothing else in or out."""
+
+    __slots__ = ("_trial",)
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self._trial = trial
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SAFE:
+            return getattr(self._trial, name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("report", "should_prune"):
+            raise ObjectiveError(f"the objective used trial.{name}: {PRUNING} to the end. Nothing was released")
+        raise ObjectiveError(
+            f"the objective used trial.{name}: the study is released, and what reaches it other than through the "
+            f"returned losses has no noise. A private objective may use {', '.join(SAFE)}. Nothing was released"
+        )
+
+    def __dir__(self) -> list[str]:
+        return list(SAFE)
+
+
+def _answer(study: optuna.Study, observations: Observations) -> Tuned:
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    scale, (low, high) = observations.mechanism.scale, observations.terms.bounds
+    common = intersection_search_space(done)
+    details = {}
+    if common and all(t.params.keys() == common.keys() for t in done):
+        params, answer = KnownNoiseSampler(Space(common), scale**2).answer(study)
+        score, deviation = answer.value, answer.deviation
+    else:
+        best = study.best_trial
+        params, score, deviation = dict(best.params), float(best.value or 0.0), scale
+        details["answer"] = BEST_OBSERVED
+    return Tuned(
+        params,
+        min(max(score, low), high),
+        "observed",
+        observations.terms.direction,
+        deviation=deviation,
+        noise=scale,
+        trials=observed_trials(study),
+        details=details,
+    )
