@@ -79,6 +79,7 @@ def test_the_order_of_charges_does_not_matter(f, data):
 
 
 @every_filter
+@settings(max_examples=40)
 @given(st.data())
 def test_what_was_admitted_never_exceeds_the_budget(f, data):
     spent = Cost(0.0)
