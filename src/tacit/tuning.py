@@ -78,7 +78,10 @@ def tune(
     asked, space = Objective(objective, records, bounds, direction), Space(space)
     count("trials", trials)
     if method.startswith("kusner"):
-        return _kusner(method, asked, space, budget, trials, candidates, ledger, noise, seed, options)
+        settings = {"ledger": ledger, "noise": noise, "accepted": accept_noise}
+        refused = {"storage": storage, "executor": executor, "at_once": at_once}
+        known = _listed(space, 256 if candidates is None else candidates, seed)
+        return _kusner((method, asked, space, known, trials, budget), settings, refused, out, options)
     if options:
         raise BadInput(f"method {method!r} takes no option {', '.join(sorted(options))}")
     if method == "nonprivate":
@@ -193,8 +196,27 @@ def _nonprivate(
     return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(why))
 
 
-def _kusner(method: str, *arguments: Any) -> Release[Tuned]:
-    raise BadInput(f"method {method!r} is not available yet")
+def _kusner(
+    problem: tuple[Any, ...],
+    settings: dict[str, Any],
+    refused: dict[str, Any],
+    out: str | Path | None,
+    options: dict[str, Any],
+) -> Release[Tuned]:
+    """Everything seen on the way is private here, so the certificate is all that is ever written."""
+    from tacit.optimise.kusner import Problem, release
+    from tacit.study import kept
+
+    given = [name for name, value in refused.items() if value is not None]
+    if given:
+        raise BadInput(f"method {problem[0]!r} keeps its trials to itself, one after another: no {', '.join(given)}")
+    asked = Problem(*problem, **settings)
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(out)) if out is not None else None
+        made = release(asked, options)
+        if folder is not None:
+            (folder.path / "certificate.json").write_text(json.dumps(made.certificate(), indent=1) + "\n")
+    return made
 
 
 def read_release(folder: str | Path) -> dict[str, Any]:
