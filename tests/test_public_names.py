@@ -15,6 +15,7 @@ PUBLIC = {
     "Int",
     "Ledger",
     "Private",
+    "PrivateSearchCV",
     "Release",
     "Simulation",
     "Space",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
+    from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
     from tacit.privacy import mechanisms as mechanisms
     from tacit.privacy.accounting import compose as compose
     from tacit.privacy.guarantee import Budget as Budget
@@ -35,6 +36,7 @@ _HOMES = {
     "Int": "tacit.space",
     "Ledger": "tacit.privacy.ledger",
     "Private": "tacit.privacy.private",
+    "PrivateSearchCV": "tacit.integrations.sklearn",
     "Release": "tacit.privacy.release",
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",

@@ -1,0 +1,240 @@
+"""For scikit-learn users: a search over hyper-parameters that protects its validation rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, choice, count, extra, interval, probability
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import plain
+from tacit.space import Array, Space
+from tacit.tuning import tune
+
+try:
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
+    from sklearn.utils import check_random_state, indexable
+    from sklearn.utils.metaestimators import _safe_split, available_if
+    from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+
+    from tacit.integrations.sklearn_losses import LOSSES, Losses, wrong
+except ImportError:
+    extra("sklearn", "sklearn", "PrivateSearchCV")
+    raise
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+SEARCHES = ("observed", "random", "grid")
+PROTECTS = (
+    "PROTECTED: the {hidden} validation rows, one row replaced. NOT PROTECTED: the {seen} training rows, on which "
+    "best_estimator_ was trained; whoever sees it or its predictions may learn about them."
+)
+
+
+def _has(method: str) -> Callable[[PrivateSearchCV], bool]:
+    """Whether the estimator inside has a method; an AttributeError from there says which."""
+    return lambda self: getattr(getattr(self, "best_estimator_", self.estimator), method) is not None
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose hyper-parameters by their loss on private validation rows; release the choice and its score.
+
+    ``fit(X, y)`` splits the rows at random. Each of ``trials`` settings from ``space`` is fitted on the training rows
+    and scored on the validation rows, with noise for the whole search within ``epsilon`` and ``delta``.
+    ``validation`` is the share of validation rows. ``scoring`` is "accuracy" (default for classifiers), "log_loss",
+    "squared_error" (default for regressors), "absolute_error", or a function (fitted, X, y) -> one loss per row,
+    lower is better. All but accuracy need public ``bounds``, chosen without looking at the data, to which losses are
+    clipped.
+
+    Attributes after fit: ``best_params_``; ``best_score_``, larger is better: the noisy accuracy, or the noisy loss
+    negated; ``best_score_std_``; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``.
+
+    Guarantee. ``release_``, and with it ``best_params_`` and ``best_score_``, is mu-GDP for one validation row
+    replaced, unconditional. THE TRAINING ROWS ARE NOT PROTECTED: publish ``best_estimator_`` only if they may be
+    known. The size of the split and the rows that are in it are public.
+    Follows. Section "private observations" of the documentation.
+    Differs. Despite the name, and unlike GridSearchCV, this holds out rows once. In cross-validation a row is scored
+    in one fold and trains the models of all others, so replacing it may change every loss, and the noise would have
+    to cover that. The split is not stratified: that would read private labels. ``best_estimator_`` is fitted on the
+    training rows alone; refitting on all rows would reveal the validation rows.
+    Edges. The estimator must predict each row by itself, as scikit-learn's do. A validation row on which prediction
+    fails, or whose loss is missing, counts as the worse bound, silently; so does a class that no training row has,
+    which ``classes_`` then lacks. Before anything is spent, the estimator as given is fitted and scored on training
+    rows, and what goes wrong there is raised as it is. Settings that cannot be fitted later count as the worst, with
+    a FitFailedWarning. Noise above a tenth of the bounds' width is refused unless ``accept_noise=True``. Noise is
+    never seeded: two fits differ, whatever the ``random_state``, which decides the split and the search. With
+    ``n_jobs`` that many trials run at a time, in threads. A fit that is interrupted has spent its budget; tacit.tune
+    with ``out`` can resume.
+
+    >>> import tacit
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> space = {"alpha": tacit.Float(1e-3, 1e6, log=True)}
+    >>> search = tacit.PrivateSearchCV(RidgeClassifier(), space, trials=5, random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.8, search.guarantee_.unconditional
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Mapping[str, Any] | Space,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        trials: int = 50,
+        validation: float = 0.5,
+        scoring: str | Callable[[Any, Any, Any], Any] | None = None,
+        bounds: tuple[float, float] | None = None,
+        method: str = "observed",
+        ledger: Ledger | None = None,
+        accept_noise: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        noise: Source | None = None,
+    ) -> None:
+        self.estimator, self.space = estimator, space
+        self.epsilon, self.delta, self.trials = epsilon, delta, trials
+        self.validation, self.scoring, self.bounds = validation, scoring, bounds
+        self.method, self.ledger, self.accept_noise = method, ledger, accept_noise
+        self.n_jobs, self.random_state, self.noise = n_jobs, random_state, noise
+
+    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+        """Search; X (rows, features) and y (rows,), of which a random share is held out and protected."""
+        if y is None:
+            raise BadInput("PrivateSearchCV requires y to be passed, but the target y is None")
+        X, y = indexable(X, y)
+        y, rows = column_or_1d(y, warn=True), _num_samples(X)
+        budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
+        loss, bounds = self._loss()
+        choice("method", self.method, SEARCHES)
+        random = check_random_state(self.random_state)
+        seen, hidden = _split(random, rows, self.validation)
+        losses = Losses(
+            self.estimator,
+            loss,
+            _safe_split(self.estimator, X, y, seen),
+            _safe_split(self.estimator, X, y, hidden, seen),
+        )
+        losses.rehearse()
+        width = _threads(self.n_jobs)
+        with ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
+            self.release_ = tune(
+                losses,
+                space,
+                records=len(hidden),
+                bounds=bounds,
+                budget=budget,
+                trials=self.trials,
+                method=self.method,
+                ledger=self.ledger,
+                executor=executor,
+                progress=False,
+                accept_noise=self.accept_noise,
+                seed=int(random.randint(2**31 - 1)),
+                noise=EXACT if self.noise is None else copy.deepcopy(self.noise),  # fit leaves parameters as they are
+            )
+        found = self.release_.value
+        self.best_params_, self.best_score_std_ = found.params, found.deviation
+        self.best_score_ = (1.0 if loss is wrong else 0.0) - (found.score or 0.0)
+        self.guarantee_ = self.release_.guarantee
+        self.protects_ = PROTECTS.format(hidden=len(hidden), seen=len(seen))
+        self.best_estimator_ = losses.fitted(found.params)
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    def _space(self) -> Space:
+        space = Space(self.space)
+        unknown = sorted(set(space.names) - set(self.estimator.get_params()))
+        if unknown:
+            raise BadInput(f"{type(self.estimator).__name__} has no parameter {', '.join(unknown)}. Nothing was spent")
+        for distribution in space.distributions.values():
+            plain(list(getattr(distribution, "choices", ())))  # refused here rather than after the budget is spent
+        return space
+
+    def _loss(self) -> tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]:
+        default = (
+            "accuracy" if is_classifier(self.estimator) else "squared_error" if is_regressor(self.estimator) else ""
+        )
+        asked = self.scoring or default
+        if not asked:
+            name = type(self.estimator).__name__
+            raise BadInput(f"{name} is no classifier or regressor: give scoring, a function of (fitted, X, y)")
+        loss = asked if callable(asked) else LOSSES[choice("scoring", asked, tuple(LOSSES))]
+        if loss is wrong:
+            if self.bounds is not None and tuple(self.bounds) != (0, 1):
+                raise BadInput(f"accuracy has the bounds (0, 1), got bounds={self.bounds!r}; leave them out")
+            return loss, (0.0, 1.0)
+        if self.bounds is None:
+            name = asked if isinstance(asked, str) else "a scoring function"
+            raise BadInput(
+                f"{name} needs bounds=(low, high), the range of one row's loss, from what is publicly known of the "
+                "target and not from these data. Losses outside are clipped"
+            )
+        return loss, interval("bounds", self.bounds)
+
+    @available_if(_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        return self._best().predict(X)
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        return self._best().predict_proba(X)
+
+    @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        return self._best().predict_log_proba(X)
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        return self._best().decision_function(X)
+
+    @available_if(_has("transform"))  # type: ignore[untyped-decorator]
+    def transform(self, X: Any) -> Any:
+        return self._best().transform(X)
+
+    @available_if(_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any = None) -> float:
+        """The estimator's own score of given rows: exact, so not for private ones."""
+        return float(self._best().score(X, y))
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags, inside = super().__sklearn_tags__(), copy.deepcopy(get_tags(self.estimator))
+        tags.estimator_type, tags.input_tags = inside.estimator_type, inside.input_tags
+        tags.classifier_tags, tags.regressor_tags = inside.classifier_tags, inside.regressor_tags
+        tags.target_tags.required, tags.target_tags.multi_output = True, False
+        tags.non_deterministic = self.noise is None or inside.non_deterministic
+        return tags
+
+
+def _split(random: Any, rows: int, validation: float) -> tuple[Array, Array]:
+    """Training and validation rows by a public coin; at least one of each."""
+    share = probability("validation", validation)
+    if rows < 2:
+        raise BadInput(f"PrivateSearchCV needs a row to train on and a row to validate on, got n_samples={rows}")
+    held = min(max(1, round(share * rows)), rows - 1)
+    order = random.permutation(rows)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def _threads(n_jobs: int | None) -> int:
+    import joblib
+
+    return count("n_jobs", joblib.effective_n_jobs(n_jobs)) if n_jobs is not None else 1
