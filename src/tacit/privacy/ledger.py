@@ -41,6 +41,7 @@ from tacit.privacy.ledger_chain import (
     Entry,
     Header,
     Verdict,
+    altered,
     check,
     judge,
     stated,
@@ -169,12 +170,12 @@ class Ledger:
             self._agree(connection, guarantee.unit)
             if self.filter.admits(last.spent, cost):
                 entry = rows.append(
-                    connection, self.id, last, CHARGE, purpose=purpose, statement=stated(guarantee), cost=cost
+                    connection, self._header, last, CHARGE, purpose=purpose, statement=stated(guarantee), cost=cost
                 )
             else:
                 refused = _refusal(self.name, self.filter, last.spent, cost)
                 if self._record:
-                    rows.append(connection, self.id, last, REFUSAL, purpose=purpose, statement=stated(guarantee))
+                    rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=stated(guarantee))
         if refused:
             raise BudgetRefused(refused)
         return Payment(self.id, self.name, entry.number, entry.hash)
@@ -189,9 +190,9 @@ class Ledger:
         with self._writing() as connection:
             last = rows.end(connection, self._header)
             charge = rows.charged(connection, self._header, payment)
-            draw = rows.drawn(connection, self.id, charge.number)
+            draw = rows.drawn(connection, self._header, charge.number)
             if draw is None:
-                rows.append(connection, self.id, last, DRAWN, settles=charge.number, digest=digest)
+                rows.append(connection, self._header, last, DRAWN, settles=charge.number, digest=digest)
             elif draw.digest != digest:
                 raise LedgerError(
                     f"entry {charge.number} of ledger {self.name!r} paid for one release, recorded by entry "
@@ -235,7 +236,7 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """Everything written, oldest first; each charge knows its draw."""
         with self._reading() as connection:
-            found = rows.entries_of(connection, self.id)
+            found = rows.entries_of(connection, self._header)
         draws = {e.settles: e.number for e in found if e.kind == DRAWN}
         return [replace(e, drawn=draws.get(e.number)) if e.kind == CHARGE else e for e in found]
 
@@ -246,8 +247,10 @@ class Ledger:
         """
         with self._reading() as connection:
             row = rows.row_of(connection, self.id)
-            found = rows.entries_of(connection, self.id)
-        check(rows.header_of(row), int(row.length), row.head, found, head)
+            if rows.header_of(row) != self._header:
+                raise altered(self.name, "its header was edited")
+            found = rows.entries_of(connection, self._header)
+        check(self._header, int(row.length), row.head, found, head)
 
     def verify_certificate(self, document: Any) -> Verdict:
         """Whether this ledger paid for the release that a certificate describes, check by check."""
@@ -306,7 +309,7 @@ class Ledger:
             raise LedgerError(f"ledger {self.name!r} was closed; open it again. Nothing was released.")
 
     def _unit(self, connection: Connection) -> str | None:
-        self._unit_known = self._unit_known or rows.first_unit(connection, self.id)
+        self._unit_known = self._unit_known or rows.first_unit(connection, self._header)
         return self._unit_known
 
     def _agree(self, connection: Connection, unit: str | None) -> None:

@@ -74,22 +74,22 @@ def header_of(row: sa.Row[Any]) -> Header:
     return Header(row.id, row.name, row.description, budget, terms.composition, terms.reserve, row.unit, row.created)
 
 
-def entries_of(connection: Connection, ledger: str, *which: sa.ColumnElement[bool]) -> list[Entry]:
+def entries_of(connection: Connection, header: Header, *which: sa.ColumnElement[bool]) -> list[Entry]:
     """The entries of a ledger in their order, all or those for which the conditions hold."""
     rows = connection.execute(
-        sa.select(entries).where(entries.c.ledger == ledger, *which).order_by(entries.c.number)
+        sa.select(entries).where(entries.c.ledger == header.id, *which).order_by(entries.c.number)
     ).all()
-    return [_entry_of(row) for row in rows]
+    return [_entry_of(header.name, row) for row in rows]
 
 
-def _entry_of(row: sa.Row[Any]) -> Entry:
+def _entry_of(name: str, row: sa.Row[Any]) -> Entry:
     try:
         cost = Cost(float(row.cost_amount), float(row.cost_delta))
         spent = Cost(float(row.spent_amount), float(row.spent_delta))
         settles = None if row.settles is None else int(row.settles)
         number = int(row.number)
     except (TypeError, ValueError):
-        raise altered(str(row.ledger), f"entry {row.number} was edited") from None
+        raise altered(name, f"entry {row.number} was edited") from None
     said = (number, row.kind, row.time, row.purpose, row.guarantee, settles, row.digest)
     return Entry(*said, cost, spent, row.previous, row.hash)
 
@@ -98,11 +98,11 @@ def end(connection: Connection, header: Header) -> Entry:
     """The last entry, its ledger locked if this is for writing; both ends of the chain must be in place."""
     row = row_of(connection, header.id)
     genesis, length = header.genesis, int(row.length)
-    if header_of(row) != header:
+    if header_of(row) != header or (length == 0 and row.head != genesis):
         raise altered(header.name, "its header was edited")
-    if length == 0 and row.head == genesis:
+    if length == 0:
         return Entry(0, "genesis", header.created, "", None, None, None, NOTHING, NOTHING, "", genesis)
-    ends = entries_of(connection, header.id, entries.c.number.in_([1, length]))
+    ends = entries_of(connection, header, entries.c.number.in_([1, length]))
     if not ends or ends[-1].number != length:
         raise altered(header.name, f"entry {length} is missing")
     if ends[0].number != 1 or ends[0].previous != genesis:
@@ -112,10 +112,10 @@ def end(connection: Connection, header: Header) -> Entry:
     return ends[-1]
 
 
-def first_unit(connection: Connection, ledger: str) -> str | None:
+def first_unit(connection: Connection, header: Header) -> str | None:
     """The unit of privacy of the first charge."""
-    first = sa.select(sa.func.min(entries.c.number)).where(entries.c.ledger == ledger, entries.c.kind == CHARGE)
-    charge = entries_of(connection, ledger, entries.c.number == first.scalar_subquery())
+    first = sa.select(sa.func.min(entries.c.number)).where(entries.c.ledger == header.id, entries.c.kind == CHARGE)
+    charge = entries_of(connection, header, entries.c.number == first.scalar_subquery())
     return charge[0].guarantee.unit if charge and charge[0].guarantee else None
 
 
@@ -125,22 +125,22 @@ def charged(connection: Connection, header: Header, payment: Payment) -> Entry:
         raise LedgerError(
             f"that payment is of ledger {payment.name!r} ({payment.ledger}), this is {header.name!r} ({header.id})"
         )
-    found = entries_of(connection, header.id, entries.c.number == payment.entry)
+    found = entries_of(connection, header, entries.c.number == payment.entry)
     if not (found and found[0].kind == CHARGE and payment.hash == found[0].hash == found[0].recomputed()):
         raise LedgerError(f"ledger {header.name!r} has no charge {payment.entry} with the hash {payment.hash[:12]}...")
-    draw = drawn(connection, header.id, payment.entry)
+    draw = drawn(connection, header, payment.entry)
     return replace(found[0], drawn=draw.number if draw else None)
 
 
-def drawn(connection: Connection, ledger: str, charge: int) -> Entry | None:
+def drawn(connection: Connection, header: Header, charge: int) -> Entry | None:
     """The draw that a charge paid for."""
-    found = entries_of(connection, ledger, entries.c.settles == charge)
+    found = entries_of(connection, header, entries.c.settles == charge)
     return found[0] if found else None
 
 
 def append(
     connection: Connection,
-    ledger: str,
+    header: Header,
     last: Entry,
     kind: str,
     *,
@@ -158,8 +158,8 @@ def append(
     sums = {"cost_amount": cost.amount, "cost_delta": cost.delta}
     sums |= {"spent_amount": entry.spent.amount, "spent_delta": entry.spent.delta}
     row = dict(zip(names, said, strict=True)) | sums | {"previous": entry.previous, "hash": entry.hash}
-    connection.execute(entries.insert().values(ledger=ledger, **row))
-    connection.execute(ledgers.update().where(ledgers.c.id == ledger).values(length=entry.number, head=entry.hash))
+    connection.execute(entries.insert().values(ledger=header.id, **row))
+    connection.execute(ledgers.update().where(ledgers.c.id == header.id).values(length=entry.number, head=entry.hash))
     return entry
 
 
