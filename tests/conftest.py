@@ -25,9 +25,11 @@ def postgres() -> Iterator[Server]:
 
 
 @pytest.fixture
-def postgres_url(postgres: Server) -> str:
+def postgres_url(postgres: Server) -> Iterator[str]:
     """A fresh database on a real server."""
-    return postgres.database(f"t{uuid.uuid4().hex}")
+    name = f"t{uuid.uuid4().hex}"
+    yield postgres.database(name)
+    postgres.drop(name)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -19,6 +19,13 @@ def binaries() -> Path | None:
     return next((Path(p) for p in places if (Path(p) / "initdb").exists() and (Path(p) / "pg_ctl").exists()), None)
 
 
+def memory() -> str | None:
+    """A file system in memory, if there is a roomy one: a database is hundreds of files."""
+    shm = Path("/dev/shm")
+    roomy = shm.is_dir() and os.access(shm, os.W_OK) and shutil.disk_usage(shm).free > 1 << 30
+    return str(shm) if roomy else None
+
+
 class Server:
     """Listens on a Unix socket only. As root it runs as an unprivileged user, as PostgreSQL demands."""
 
@@ -27,7 +34,7 @@ class Server:
         if found is None:
             raise FileNotFoundError("no PostgreSQL server binaries on the PATH or in /usr/lib/postgresql/*/bin")
         self.bin, self.fsync = found, fsync
-        self.directory = Path(tempfile.mkdtemp(prefix="tacit-pg-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir=None if fsync else memory()))
         self.user: pwd.struct_passwd | None = None
         if os.geteuid() == 0:
             names = {p.pw_name for p in pwd.getpwall()}
@@ -78,3 +85,6 @@ class Server:
         """A new empty database; its URL."""
         self.run(f"CREATE DATABASE {name}")
         return self.url(name)
+
+    def drop(self, name: str) -> None:
+        self.run(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,178 @@
+"""Disks that are full or may not be written, servers that are down: an error in words, and no draw."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ledger_workers import draws, release_until_it_fails, running
+from postgres_server import Server
+
+from tacit.errors import LedgerError
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger import Ledger
+
+PIECE = Guarantee(Budget.gdp(0.001))
+
+
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A directory that other users can reach, unlike pytest's own."""
+    path = Path(tempfile.mkdtemp(prefix="tacit-"))
+    path.chmod(0o755)
+    yield path
+    path.chmod(0o755)
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def small_disk(open_dir: Path) -> Iterator[Path]:
+    """A real file system of 24 MB."""
+    disk = open_dir / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=777", "tmpfs", disk], capture_output=True)
+    if done.returncode:
+        pytest.skip("may not mount a file system here; the limit on file size is tested instead")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def failing(url: str, out: Path, *, purpose: str = "", limit: int = 0, lowly: bool = False) -> tuple[str, int, str]:
+    """Release in a child process until an error: what was left before, entries after, and the error's words."""
+    with running(release_until_it_fails, url, "icu", str(out), purpose, limit, lowly) as pipe:
+        answer: tuple[str, int, str] = pipe.recv()
+    return answer
+
+
+def all_draws_are_paid(ledger: Ledger, out: Path) -> bool:
+    return set(draws(out)) <= {f"{e.number} {e.hash}" for e in ledger.entries()}
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_what_may_only_be_read_is_read_and_draws_nothing(open_dir: Path, tmp_path: Path, what: str) -> None:
+    path, out = open_dir / "l.db", tmp_path / "draws"
+    tmp_path.chmod(0o777)
+    Ledger.open(path, "icu", Budget.gdp(1.0)).charge(PIECE)
+    path.chmod(0o444 if what == "file" else 0o666)
+    open_dir.chmod(0o777 if what == "file" else 0o555)
+    left, entries, error = failing(str(path), out, lowly=True)
+    assert left.startswith("mu = 0.9999")
+    assert entries == 1
+    assert "cannot be written" in error
+    assert error.endswith("Nothing was released.")
+    assert draws(out) == []
+
+
+def test_a_ledger_is_not_made_where_nothing_may_be_written(open_dir: Path) -> None:
+    with pytest.raises(LedgerError, match=r"cannot be created: unable to open.*check that the directory exists"):
+        Ledger.open(open_dir / "absent" / "l.db", "icu", Budget.gdp(1.0))
+
+
+def test_a_file_that_may_not_grow_gives_an_error_and_no_draw(tmp_path: Path) -> None:
+    path, out = tmp_path / "l.db", tmp_path / "draws"
+    ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
+    _, entries, error = failing(str(path), out, purpose="long " * 2000, limit=200_000)
+    assert "cannot be written" in error
+    assert error.endswith("Nothing was released.")
+    assert len(draws(out)) == entries == len(ledger.entries()) > 0
+    assert all_draws_are_paid(ledger, out)
+    ledger.charge(PIECE)  # without the limit there is room again
+    ledger.verify()
+
+
+def test_a_full_disk_gives_an_error_and_no_draw(small_disk: Path, tmp_path: Path) -> None:
+    path, out = small_disk / "l.db", tmp_path / "draws"
+    ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
+    _, entries, error = failing(str(path), out, purpose="long " * 100_000)
+    assert "disk is full (make room on the disk). Nothing was released." in error
+    assert len(draws(out)) == entries > 0
+    assert all_draws_are_paid(ledger, out)
+    subprocess.run(["mount", "-o", "remount,size=48m", small_disk], check=True)
+    ledger.charge(PIECE)
+    ledger.verify()
+
+
+@pytest.mark.postgres
+def test_a_full_server_gives_an_error_and_no_draw(small_disk: Path, postgres: Server, tmp_path: Path) -> None:
+    out, space = tmp_path / "draws", small_disk / "space"
+    space.mkdir()
+    os.chown(space, postgres.user.pw_uid if postgres.user else -1, -1)
+    postgres.run(f"CREATE TABLESPACE small LOCATION '{space}'", "CREATE DATABASE small TABLESPACE small")
+    try:
+        ledger = Ledger.open(postgres.url("small"), "icu", Budget.gdp(1.0))
+        _, entries, error = failing(postgres.url("small"), out, purpose=secrets.token_hex(500_000))
+        assert "No space left on device" in error
+        assert error.endswith("Nothing was released.")
+        assert len(draws(out)) == entries > 0
+        assert all_draws_are_paid(ledger, out)
+        subprocess.run(["mount", "-o", "remount,size=48m", small_disk], check=True)
+        ledger.charge(PIECE)
+        ledger.verify()
+        ledger.close()
+    finally:
+        postgres.run("DROP DATABASE IF EXISTS small WITH (FORCE)", "DROP TABLESPACE small")
+
+
+@pytest.mark.postgres
+def test_a_read_only_server_is_read_and_draws_nothing(postgres: Server, postgres_url: str, tmp_path: Path) -> None:
+    name = postgres_url.split("@/")[1].split("?")[0]
+    Ledger.open(postgres_url, "icu", Budget.gdp(1.0)).charge(PIECE)
+    postgres.run(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    left, entries, error = failing(postgres_url, tmp_path / "draws")
+    assert left.startswith("mu = 0.9999")
+    assert entries == 1
+    assert "read-only transaction (connect to a server and as a role that may write). Nothing was released." in error
+    assert draws(tmp_path / "draws") == []
+
+
+@pytest.mark.postgres
+def test_a_role_without_rights_is_told_so(postgres: Server, postgres_url: str) -> None:
+    name = postgres_url.split("@/")[1].split("?")[0]
+    Ledger.open(postgres_url, "icu", Budget.gdp(1.0)).charge(PIECE)
+    role = f"r{name}"
+    postgres.run(f"CREATE ROLE {role} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}", database=name)
+    reader = Ledger.open(postgres_url.replace("tacit@", f"{role}@"), "icu")
+    assert len(reader.entries()) == 1
+    with pytest.raises(LedgerError, match=r"permission denied.*ask for the right.*Nothing was released"):
+        reader.charge(PIECE)
+
+
+@pytest.mark.postgres
+def test_a_dead_server_gives_an_error_and_no_draw(postgres: Server, postgres_url: str) -> None:
+    ledger = Ledger.open(postgres_url, "icu", Budget.gdp(1.0))
+    ledger.charge(PIECE)
+    postgres.stop()
+    try:
+        with pytest.raises(LedgerError, match=r"cannot be written.*check that the server runs.*Nothing was released"):
+            ledger.charge(PIECE)
+        with pytest.raises(LedgerError, match="cannot be read"):
+            ledger.remaining()
+    finally:
+        postgres.start()
+    ledger.charge(PIECE)
+    assert len(ledger.entries()) == 2
+    ledger.verify()
+
+
+@pytest.mark.postgres
+def test_a_server_that_dies_under_an_open_charge_debits_nothing(postgres: Server, postgres_url: str) -> None:
+    ledger = Ledger.open(postgres_url, "icu", Budget.gdp(1.0))
+
+    def interrupted() -> None:
+        with ledger._writing() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            postgres.stop()
+            connection.exec_driver_sql("SELECT 1")
+
+    try:
+        with pytest.raises(LedgerError, match="Nothing was released"):
+            interrupted()
+    finally:
+        postgres.start()
+    assert ledger.entries() == []
