@@ -127,6 +127,11 @@ def test_answers_of_another_shape_are_refused(answer: Any) -> None:
     assert values(study) == []
 
 
+def test_a_list_of_unequal_lists_is_refused_without_its_content() -> None:
+    with pytest.raises(ObjectiveError, match="raised ValueError"):
+        study_in().optimize(wrapped(lambda t: [[1.0]] * (N - 1) + [[4711.0, 2.0]]), n_trials=1)
+
+
 def test_bad_arguments_are_refused_before_any_study() -> None:
     for bad in (
         {"records": 0},

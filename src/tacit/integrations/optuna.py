@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import optuna
 from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
-from tacit.errors import BadInput, ObjectiveError, described
+from tacit.errors import BadInput, ObjectiveError, described, interval
 from tacit.objective import Objective
 from tacit.optimise.observed import CLAIM, TERMS, Observations, Terms, evaluate
 from tacit.optimise.sampler import KnownNoiseSampler
@@ -92,8 +93,9 @@ class PrivateObjective:
         accept_noise: bool,
         noise: Source,
     ) -> None:
-        records, bounds, _, _ = agreed
+        records, bounds, budget, trials = agreed
         Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
+        agreed = (records, interval("bounds", bounds), budget, trials)
         terms = Terms(*agreed)
         _bearable(terms, accept_noise)
         self.objective, self.direction, self.ledger, self.noise = objective, direction, ledger, noise
@@ -153,7 +155,7 @@ class PrivateObjective:
 
     def _asked(self, trial: Any) -> Any:
         try:
-            return self.objective(trial)
+            return np.asarray(self.objective(trial))  # here, so that a list of lists fails like any other answer
         except optuna.TrialPruned:
             pass
         raise ObjectiveError(f"the objective raised TrialPruned: {PRUNING} to the end. Nothing was released")
