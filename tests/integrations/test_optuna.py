@@ -36,16 +36,19 @@ SAMPLERS: dict[str, Callable[[], optuna.samplers.BaseSampler]] = {
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "memory") for name in SAMPLERS), ("tpe", "sqlite")])
 def test_every_sampler_finds_the_bowl(name: str, kind: str, tmp_path: Path) -> None:
-    """Noise 0.0115; the ends of [0.01, 1] are 0.1 worse than the middle: nine deviations. False alarm below 1e-5."""
+    """Noise 0.0115; the ends of [0.01, 1] are 0.1 worse than the middle, nine deviations, and the first points are
+    seeded, with some near the middle: false alarm below 1e-6.
+    """
 
     def two(trial: Any) -> np.ndarray:
         return bowl(trial) + 0.05 * (trial.suggest_float("shift", -1.0, 1.0) ** 2)
 
     study = study_in(f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else None, sampler=SAMPLERS[name]())
-    objective = wrapped(two, trials=30)
-    study.optimize(objective, n_trials=30)
+    trials = 30 if kind == "memory" else 20
+    objective = wrapped(two, trials=trials)
+    study.optimize(objective, n_trials=trials)
     release = objective.release(study)
-    assert len(values(study)) == 30 == len(release.value.trials)
+    assert len(values(study)) == trials == len(release.value.trials)
     assert 0.01 < release.value.params["rate"] < 1.0
     assert release.value.details == {}
     assert release.guarantee == objective.guarantee
@@ -125,7 +128,7 @@ def test_two_processes_together_draw_no_more_than_was_paid_for(kind: str, tmp_pa
 
 def test_a_resumed_study_pays_once_and_another_study_pays_again(tmp_path: Path) -> None:
     storage, options = f"sqlite:///{tmp_path}/s.db", {"study_name": "s"}
-    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "records", tacit.Budget.approximate(1.5, 2e-6))
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "records", tacit.Budget.approximate(1.2, 1e-6))
     first = wrapped(trials=10, ledger=ledger)
     assert first.payment is None
     study_in(storage, **options).optimize(first, n_trials=4)
@@ -154,6 +157,7 @@ def test_a_release_before_the_end_is_the_one_that_the_ledger_records(tmp_path: P
 def test_a_study_keeps_its_terms(tmp_path: Path) -> None:
     study = study_in()
     study.optimize(wrapped(trials=10), n_trials=1)
+    study.optimize(wrapped(trials=10, bounds=(0, 1)), n_trials=1)  # the same terms in whole numbers
     for other in ({"trials": 11}, {"bounds": (0.0, 2.0)}, {"noise": tacit.Simulation(0)}):
         with pytest.raises(BadInput, match="begun under other terms"):
             study.optimize(wrapped(**{"trials": 10, **other}), n_trials=1)
