@@ -25,7 +25,7 @@ def objective(trial: optuna.Trial) -> np.ndarray:
 
 
 def main() -> None:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     ledger = tacit.Ledger.open("ledger.db", "digits", tacit.Budget.approximate(2.0, 1e-5), description="digits")
     wrapped = tacit.private(
         objective,
