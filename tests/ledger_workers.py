@@ -93,8 +93,8 @@ def release_and_die(url: str, name: str, path: str, point: str) -> None:
 
 
 def charge_given(ledger: Ledger, pipe: Connection) -> None:
-    """Charge a ledger that came from another process."""
-    pipe.send(ledger.charge(PIECE, "from a child"))
+    """Charge a ledger that came from another process, while that process charges it too."""
+    pipe.send([ledger.charge(PIECE, "from a child") for _ in range(20)])
 
 
 def release_until_it_fails(url: str, name: str, path: str, purpose: str, limit: int, lowly: bool, pipe: Any) -> None:
