@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class KnownNoiseSampler(BaseSampler):
     """Gaussian-process search for observations whose noise variance is known.
 
-    The first ``startup`` trials are scattered over the space; later ones maximise expected improvement. Trials that
+    The first ``startup`` trials are scattered over the space; later ones maximise an upper confidence bound. Trials that
     are running elsewhere are taken into account, so several may run at once.
     """
 

@@ -22,6 +22,7 @@ from tacit.space import Array, Params, Space
 SCATTERED = 512  # candidates over the whole space
 NEARBY = 64  # candidates around each of the best points, at each of these distances
 DISTANCES = (0.2, 0.05, 0.01)
+WIDTH = 2.0  # standard deviations of optimism
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,18 @@ class Surrogate:
         return self._fitted.condition(X, y, noise=self.noise)
 
     def propose(self, X: Array, y: Array, pending: Array) -> Params:
-        """The point of largest expected improvement over the best posterior mean, given that pending points are
-        being observed. Follows the plug-in form of Picheny et al. (2013) for noisy observations.
+        """The point of largest upper confidence bound, given that pending points are being observed.
+
+        Two standard deviations, tried against expected improvement and its noisy form on four test functions: as good
+        at little noise, better at much.
         """
         gp = self.model(X, y)
-        best = float(gp.posterior(X)[0].max())
         for x in pending:  # believe the mean, so that the next proposal looks elsewhere
             gp.append(x, float(gp.posterior(x[None])[0][0]))
         options = self.candidates or self._scattered(X, y, gp)
         features = self._listed if self._listed is not None else self.space.features(options)
         mean, variance = gp.posterior(features)
-        return options[int(np.argmax(expected_improvement(mean, variance, best)))]
+        return options[int(np.argmax(mean + WIDTH * np.sqrt(variance)))]
 
     def answer(self, X: Array, y: Array) -> Answer:
         """The observed point of largest posterior mean: not the luckiest observation."""
@@ -98,17 +100,6 @@ class Surrogate:
             columns.append(block[:, 0] if options is None else (block.argmax(axis=1) + 0.5) / width)
             at += width
         return np.stack(columns, axis=1)
-
-
-def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
-    """E max(f - best, 0) for f ~ N(mean, variance); (n,)."""
-    from scipy.special import erfc
-
-    deviation = np.sqrt(np.maximum(variance, 1e-300))
-    z = (mean - best) / deviation
-    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    improvement: Array = deviation * (density + z * 0.5 * erfc(-z / math.sqrt(2)))
-    return improvement
 
 
 @lru_cache(maxsize=32)
