@@ -102,6 +102,17 @@ class Surrogate:
         return np.stack(columns, axis=1)
 
 
+def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
+    """E max(f - best, 0) for f ~ N(mean, variance); (n,)."""
+    from scipy.special import erfc
+
+    deviation = np.sqrt(np.maximum(variance, 1e-300))
+    z = (mean - best) / deviation
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    improvement: Array = deviation * (density + z * 0.5 * erfc(-z / math.sqrt(2)))
+    return improvement
+
+
 @lru_cache(maxsize=32)
 def scatter(dimensions: int, n: int, seed: int) -> Any:
     """n first points of a scrambled Sobol sequence, (n, dimensions)."""
