@@ -73,7 +73,7 @@ def test_without_replacement_equals_dp_accounting_on_a_wide_grid() -> None:
 
 @pytest.mark.slow
 def test_without_replacement_equals_dp_accounting_on_a_wider_grid() -> None:
-    compare(grid(1000, 1))
+    compare(grid(300, 1))
 
 
 def exact_without_replacement(sigma: float, rate: float, steps: int, delta: float) -> float:
