@@ -19,7 +19,7 @@ ALLOWED = {
     "gp": GROUND | {"gp"},
     **{room: GROUND | ROOMS | {room} for room in METHODS},
 }
-ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"integrations", "report", "plan", "tune"}
+ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"integrations", "report", "plan", "study", "table", "tuning"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -43,8 +43,10 @@ def imported_rooms(source: str) -> set[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     room = room_of(path)
-    allowed = ALLOWED.get(room, ANYTHING_BUT_CLI | {room})
-    assert imported_rooms(path.read_text()) <= allowed
+    imported = imported_rooms(path.read_text())
+    if room.startswith("cli"):  # the command may use anything; its verbs live in files of their own
+        imported = {r for r in imported if not r.startswith("cli") and r != "__init__"}
+    assert imported <= ALLOWED.get(room, ANYTHING_BUT_CLI | {room})
 
 
 def test_curator_and_modeler_do_not_know_each_other() -> None:

@@ -30,8 +30,8 @@ class Objective:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise BadInput(f"the objective must be a function of the parameters, got {described(self.function)}")
-        count("records", self.records)
-        interval("bounds", self.bounds)
+        object.__setattr__(self, "records", count("records", self.records))
+        object.__setattr__(self, "bounds", interval("bounds", self.bounds))
         choice("direction", self.direction, DIRECTIONS)
 
     @property
@@ -44,7 +44,12 @@ class Objective:
         Edges. What the user's function raised is named by type and place, never by message, which may quote a record.
         """
         answer = called(self.function, params)
-        array = np.asarray(answer)
+        try:
+            array = np.asarray(answer)
+        except (
+            ValueError
+        ):  # lists of different lengths; NumPy's own message is not about values, but is not ours either
+            array = np.empty((0, 0))
         if array.ndim == 0:
             raise ObjectiveError(
                 f"the objective must return one number per record, shape ({self.records},), got {described(answer)}: "

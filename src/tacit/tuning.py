@@ -91,8 +91,8 @@ def tune(
     if method == "grid":
         candidates = _grid(space, trials)
         trials = len(candidates)
-    terms = Terms(records, asked.bounds, budget, trials, direction)
-    _bearable(terms, accept_noise)
+    terms = Terms(asked.records, asked.bounds, budget, trials, direction)
+    bearable(terms, accept_noise)
     from tacit.study import kept, opened, progress_bar  # loads Optuna
 
     with ExitStack() as stack:
@@ -167,7 +167,8 @@ def _grid(space: Space, trials: int) -> list[Params]:
     raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
 
 
-def _bearable(terms: Terms, accepted: bool) -> None:
+def bearable(terms: Terms, accepted: bool) -> None:
+    """Refuse noise that drowns the differences between parameters, unless it was accepted."""
     noise, (low, high) = terms.mechanism().scale, terms.bounds
     if noise > LOUD * (high - low) and not accepted:
         raise BadInput(

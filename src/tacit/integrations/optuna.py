@@ -26,7 +26,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
 from tacit.space import Space
 from tacit.study import observed_trials
-from tacit.tuning import ANSWER, _bearable
+from tacit.tuning import ANSWER, bearable
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -97,7 +97,7 @@ class PrivateObjective:
         Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
         agreed = (records, interval("bounds", bounds), budget, trials)
         terms = Terms(*agreed)
-        _bearable(terms, accept_noise)
+        bearable(terms, accept_noise)
         self.objective, self.direction, self.ledger, self.noise = objective, direction, ledger, noise
         self.guarantee: Guarantee = terms.guarantee(noise)
         self._agreed = agreed

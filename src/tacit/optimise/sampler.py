@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class KnownNoiseSampler(BaseSampler):
     """Gaussian-process search for observations whose noise variance is known.
 
-    The first ``startup`` trials are scattered over the space; later ones maximise an upper confidence bound. Trials that
-    are running elsewhere are taken into account, so several may run at once.
+    The first ``startup`` trials are scattered over the space; later ones maximise an upper confidence bound. Trials
+    that are running elsewhere are taken into account, so several may run at once.
     """
 
     def __init__(

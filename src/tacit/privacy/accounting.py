@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from tacit.errors import BadInput, GuaranteeError, count, probability
@@ -80,14 +81,7 @@ class Filter:
     @property
     def capacity(self) -> Cost:
         """All that may ever be spent."""
-        b = self.budget
-        if self.composition == "basic":
-            return Cost(b.amount, b.delta)
-        if b.notion == "approximate":
-            own = b.delta - self.reserve
-            amount = c.gdp_mu(b.amount, own) ** 2 if self.composition == "gdp" else c.zcdp_rho(b.amount, own)
-            return Cost(amount, self.reserve)
-        return Cost(b.amount**2 if self.composition == "gdp" else b.amount)
+        return _capacity(self)
 
     def cost(self, guarantee: Guarantee) -> Cost:
         """What a release with this guarantee costs here; GuaranteeError if it cannot be counted in this currency."""
@@ -141,6 +135,18 @@ class Filter:
         """What is left; a release that costs exactly this is admitted."""
         limit = self.capacity
         return self.stated(Cost(limit.amount - spent.amount, limit.delta - spent.delta if not self.reserve else 0.0))
+
+
+@lru_cache(maxsize=256)
+def _capacity(f: Filter) -> Cost:
+    b = f.budget
+    if f.composition == "basic":
+        return Cost(b.amount, b.delta)
+    if b.notion == "approximate":
+        own = b.delta - f.reserve
+        amount = c.gdp_mu(b.amount, own) ** 2 if f.composition == "gdp" else c.zcdp_rho(b.amount, own)
+        return Cost(amount, f.reserve)
+    return Cost(b.amount**2 if f.composition == "gdp" else b.amount)
 
 
 def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> Guarantee:
