@@ -55,6 +55,7 @@ def test_algorithm_2_uses_the_last_trial_or_in_the_workshop_version_the_second()
 def test_k1_makes_one_record_worth_one_prior_sd_of_the_difference() -> None:
     assert math.sqrt(2 * (1 - data_kernel(500, 1.0, 0.05))) == pytest.approx(1 / (500 * 0.05))
     assert data_kernel(1, 1.0, 0.05) == 0.0
+    assert data_kernel(10**12, 1.0, 0.25) < 1
 
 
 @pytest.mark.parametrize(("version", "share"), [("safe", 1 / 3), ("icml", 1 / 2), ("workshop", 1 / 2)])

@@ -131,7 +131,8 @@ def first(
         k.utility(f"{key} Theorem 2", about, s * missed, delta),
         k.utility(f"{key} Theorem 4", "the released score is off the best score", s * off, delta),
     ]
-    guarantee = conditional(p, c, prior, "Corollaries 1 and 2", 1)
+    added = f"Corollaries 1 and 2, with noise of variance {observation_noise:g} prior variances added to each score"
+    guarantee = conditional(p, c, prior, added, 1)
     payment = affordable(p, guarantee)
     mean, best = noisy(Scores(p, prior), prior.process(p, observation_noise), c, p.noise)
     return published(p, guarantee, payment, prior, details, (blur, best), (pick, mean))

@@ -47,7 +47,7 @@ class Constants:
     Follows. Kusner et al. (2015), Algorithms 1 and 2; "workshop" their earlier text; "safe" the table above.
 
     >>> Constants("icml", candidates=100, trials=10, delta=0.1, k1=1.0, sigma=1.0).q  # sqrt(8 log 30)
-    5.2163...
+    5.216...
     """
 
     version: str
@@ -114,10 +114,12 @@ class Constants:
 def data_kernel(records: int, width: float, scale: float) -> float:
     """k1 such that the prior sd of f - f' is the most that one record of ``records`` can change a bounded mean.
 
-    >>> data_kernel(1000, 1.0, 0.05)
+    Edges. Rounded down, so that it is below 1 however many records there are.
+
+    >>> round(data_kernel(1000, 1.0, 0.05), 9)
     0.9998
     """
-    return 1 - min(1.0, (width / (records * scale)) ** 2 / 2)
+    return max(0.0, math.nextafter(1 - min(1.0, (width / (records * scale)) ** 2 / 2), 0.0))
 
 
 def information_gain(kernel: Kernel, points: Array, trials: int, variance: float) -> float:
@@ -136,7 +138,7 @@ def information_gain(kernel: Kernel, points: Array, trials: int, variance: float
 
 def vanishing_regret(version: str, trials: int, dimensions: int, A: float, tau: float) -> float:
     """Omega of Algorithm 2: A exp(-t tau / (log t)^(d/4)) at t = T, or at t = 2 in the workshop version."""
-    t = 2 if version == "workshop" else count("trials", trials, least=2)
+    t = min(count("trials", trials, least=2), 2 if version == "workshop" else trials)
     return A * math.exp(-t * tau / math.log(t) ** (dimensions / 4))
 
 

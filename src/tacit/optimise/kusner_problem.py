@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, positive, real
+from tacit.errors import BadInput, choice, count, described, positive, real
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
 from tacit.objective import Objective
@@ -77,8 +77,11 @@ class Prior:
     def of(cls, p: Problem, kernel: str, lengthscale: Any, mean: float | None, scale: float | None) -> Prior:
         low, high = p.objective.bounds
         d = p.points.shape[1]
-        lengths = np.broadcast_to(np.asarray(0.3 * math.sqrt(d) if lengthscale is None else lengthscale, float), (d,))
-        made = KERNELS[choice("kernel", kernel, tuple(KERNELS))](tuple(lengths.tolist()))
+        lengths = np.asarray(0.3 * math.sqrt(d) if lengthscale is None else lengthscale)
+        if lengths.dtype.kind not in "fiu" or lengths.shape not in ((), (d,)):
+            raise BadInput(f"lengthscale must be a number or {d} of them, one per feature, got {described(lengths)}")
+        scales = tuple(np.broadcast_to(lengths, (d,)).tolist())
+        made = KERNELS[choice("kernel", kernel, tuple(KERNELS))](scales)
         centre = (low + high) / 2 if mean is None else real("prior_mean", mean)
         return cls(made, centre, (high - low) / 4 if scale is None else positive("prior_scale", scale), kernel)
 
