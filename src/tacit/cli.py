@@ -48,9 +48,9 @@ def main() -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        from tacit import __version__
+        import tacit
 
-        typer.echo(f"tacit {__version__}")
+        typer.echo(f"tacit {tacit.__version__}")
         raise typer.Exit
 
 
