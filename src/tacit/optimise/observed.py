@@ -13,11 +13,11 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, BudgetRefused, count
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError, count
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -185,10 +185,10 @@ def run(
                     raise
                 running[future] = trial
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                total = future.result()
-                trial = running.pop(future)
+                trial, total = running[future], _result(future)
                 value = observations.observe(trial, total)
                 study.tell(trial, value)
+                del running[future]
                 done(trial, value)
     finally:
         for future, trial in running.items():
@@ -199,7 +199,34 @@ def run(
 def _submit(executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> Any:
     """A future of the clipped sum: from the executor, or evaluated here and now."""
     if executor is not None:
-        return executor.submit(evaluate, objective, mechanism, params)
+        try:
+            return executor.submit(evaluate, objective, mechanism, params)
+        except Exception as error:
+            kind = error
+        raise _died(kind)
     future: Future[int] = Future()
     future.set_result(evaluate(objective, mechanism, params))
     return future
+
+
+def _result(future: Future[int]) -> int:
+    """The clipped sum. What an executor adds to the objective's own failures is said in our words."""
+    try:
+        return future.result()
+    except TacitError:
+        raise
+    except Exception as error:
+        kind = error
+    raise _died(kind)
+
+
+def _died(error: Exception) -> ObjectiveError:
+    """By type alone: an executor's message may quote what was sent."""
+    if isinstance(error, BrokenExecutor):
+        why = "a worker died: it was killed, ran out of memory, or the objective ended it"
+    else:
+        why = (
+            f"the executor could not run the objective ({type(error).__name__}): for processes it must be a function "
+            "that workers can import, with data that can be pickled"
+        )
+    return ObjectiveError(f"{why}. What was observed is kept in the study; run again with the same out or storage")
