@@ -186,7 +186,12 @@ def run(
                 running[future] = trial
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 trial, total = running[future], _result(future)
-                value = observations.observe(trial, total)
+                try:
+                    value = observations.observe(trial, total)
+                except BudgetRefused:  # another process on the same study took the last draw
+                    study.tell(trial, state=TrialState.FAIL)
+                    del running[future]
+                    continue
                 study.tell(trial, value)
                 del running[future]
                 done(trial, value)
