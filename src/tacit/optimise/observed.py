@@ -113,7 +113,10 @@ class Observations:
     def _paid(self, ledger: Ledger | None) -> Payment | None:
         attrs = self.study.user_attrs
         if PAID in attrs:
-            return Payment.from_json(attrs[PAID])
+            payment = Payment.from_json(attrs[PAID])
+            if ledger is not None:
+                ledger.pays(payment)  # refuses another ledger before anything is drawn, not after
+            return payment
         if ledger is None:
             return None
         if RUN not in attrs:
