@@ -127,14 +127,20 @@ class Space:
 
     def grid(self, per_axis: int) -> list[Params]:
         """All combinations of ``per_axis`` values of each number and every option of each choice."""
-        per_axis = count("per_axis", per_axis)
-        axes = [_axis(d, per_axis) for d in self.distributions.values()]
+        axes = self._axes(per_axis)
         size = math.prod(len(a) for a in axes)
         if size > MOST_CANDIDATES:
             raise BadInput(
                 f"this grid has {size} candidates, at most {MOST_CANDIDATES} are allowed; use fewer per axis"
             )
         return [dict(zip(self.names, row, strict=True)) for row in itertools.product(*axes)]
+
+    def grid_size(self, per_axis: int) -> int:
+        """How many candidates ``grid`` would make."""
+        return math.prod(len(a) for a in self._axes(per_axis))
+
+    def _axes(self, per_axis: int) -> list[list[Any]]:
+        return [_axis(d, count("per_axis", per_axis)) for d in self.distributions.values()]
 
     def _column(self, name: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
         try:
@@ -197,9 +203,14 @@ def _encoded(d: BaseDistribution, values: list[Any]) -> Array:
     low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
     half = step / 2 if step else 0.0
     a, b = low - half, high + half
-    x = np.asarray(values, float)
+    try:
+        x = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise BadInput(f"a value between {low:g} and {high:g} must be a number") from None
     if not ((x >= low) & (x <= high)).all():
         raise BadInput(f"a value lies outside [{low:g}, {high:g}]")
+    if isinstance(low, int) and not (x == np.rint(x)).all():
+        raise BadInput(f"a value between {low} and {high} must be a whole number")
     if a == b:
         return np.full(len(x), 0.5)
     return np.asarray(np.log(x / a) / np.log(b / a) if log else (x - a) / (b - a), float)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, choice, count
+from tacit.errors import BadInput, TacitError, choice, count
 from tacit.objective import Objective
 from tacit.optimise.observed import Observations, Terms, run
 from tacit.optimise.tuned import Tuned
@@ -119,6 +119,12 @@ def _released(study: optuna.Study, sampler: Any, observations: Observations, met
 
     if ANSWER in study.user_attrs:  # a finished run that is called again: the same answer, to the last digit
         return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
+    seen = observed_trials(study)
+    if not seen:
+        raise TacitError(
+            f"all {observations.terms.trials} paid observations were lost in interrupted runs, so there is nothing to "
+            "answer with. Start a new study with its own budget"
+        )
     params, answer = sampler.answer(study)
     low, high = observations.terms.bounds
     value = Tuned(
@@ -128,10 +134,11 @@ def _released(study: optuna.Study, sampler: Any, observations: Observations, met
         observations.terms.direction,
         deviation=answer.deviation,
         noise=observations.mechanism.scale,
-        trials=observed_trials(study),
+        trials=seen,
     )
-    study.set_user_attr(ANSWER, value.to_json())
-    return Release(value, observations.guarantee, observations.payment)
+    if ANSWER not in study.user_attrs:  # a process beside this one may have been quicker
+        study.set_user_attr(ANSWER, value.to_json())
+    return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
 
 
 def _sampler(method: str, space: Space, variance: float, trials: int, listed: list[Params] | None, seed: int) -> Any:
@@ -151,20 +158,20 @@ def _listed(space: Space, candidates: Sequence[Params] | int | None, seed: int) 
     listed = space.sobol(candidates, seed) if isinstance(candidates, int) else [dict(p) for p in candidates]
     if not listed:
         raise BadInput("candidates must not be an empty list")
-    space.features(listed)  # refuses what does not fit the space
+    space.cube(listed)  # refuses what does not fit the space
     return listed
 
 
 def _grid(space: Space, trials: int) -> list[Params]:
     """The largest grid of at most ``trials`` points."""
-    per_axis, best = 1, space.grid(1)
-    while len(best) <= trials:
-        per_axis += 1
-        finer = space.grid(per_axis)
-        if len(finer) > trials or len(finer) == len(best):
-            return best
-        best = finer
-    raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
+    best = space.grid(1)
+    if len(best) > trials:
+        raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
+    for per_axis in range(2, trials + 1):  # whole numbers may add none at one step and some at the next
+        if space.grid_size(per_axis) > trials:
+            break
+        best = max(best, space.grid(per_axis), key=len)
+    return best
 
 
 def bearable(terms: Terms, accepted: bool) -> None:
