@@ -19,7 +19,7 @@ import optuna
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, TacitError
-from tacit.optimise.observed import CLAIM, Observations
+from tacit.optimise.observed import CLAIM, CONFIRMS, Observations
 from tacit.privacy.release import Release
 from tacit.space import Space
 
@@ -93,6 +93,12 @@ def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:
     """The released observations, in order."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return [{"params": dict(t.params), "value": t.value} for t in done]
+
+
+def confirmed_values(study: optuna.Study) -> list[float]:
+    """The observations that were made of the chosen parameters, after they were chosen."""
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return [t.value for t in done if CONFIRMS in t.user_attrs and t.value is not None]
 
 
 def exact_trials(study: optuna.Study, space: Space, trials: int, score: Callable[[dict[str, Any]], float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, TacitError, choice, count
 from tacit.objective import Objective
-from tacit.optimise.observed import Observations, Terms, run
+from tacit.optimise.observed import CHOSEN, Observations, Terms, confirm, confirmations, run
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
@@ -89,8 +90,7 @@ def tune(
     if budget is None:
         raise BadInput(f"method {method!r} needs a budget, such as tacit.Budget.approximate(1.0, 1e-6)")
     if method == "grid":
-        candidates = _grid(space, trials)
-        trials = len(candidates)
+        candidates = _grid(space, trials - confirmations(trials))
     terms = Terms(asked.records, asked.bounds, budget, trials, direction)
     bearable(terms, accept_noise)
     from tacit.study import kept, opened, progress_bar  # loads Optuna
@@ -104,8 +104,12 @@ def tune(
         observations = Observations(study, terms, ledger=ledger, noise=noise)
         tell = stack.enter_context(progress_bar(study, observations, progress))
         width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
-        run(observations, asked, space.distributions, executor=executor, at_once=width, done=tell)
-        release = _released(study, sampler, observations, method)
+        keep = trials - len(listed or []) if method == "grid" else confirmations(trials)
+        if CHOSEN not in study.user_attrs:
+            run(observations, asked, space.distributions, executor=executor, at_once=width, keep=keep, done=tell)
+        params, answer = _chosen(study, sampler)
+        confirm(observations, asked, space.distributions, params, executor=executor, done=tell)
+        release = _released(study, params, answer, observations, method)
         if ledger is not None and release.payment is not None:
             ledger.settle(release.payment, digest(release.value))
         if folder is not None:
@@ -113,28 +117,42 @@ def tune(
     return release
 
 
-def _released(study: optuna.Study, sampler: Any, observations: Observations, method: str) -> Release[Tuned]:
-    """The answer from the surrogate, with every observation: post-processing of what was already released."""
+def _chosen(study: optuna.Study, sampler: Any) -> tuple[Params, Any]:
+    """The parameters to answer with, chosen once and before they are confirmed, and what the model expects of them."""
     from tacit.study import observed_trials
+
+    if not observed_trials(study):
+        raise TacitError(
+            "all paid observations were lost in interrupted runs, so there is nothing to answer with. "
+            "Start a new study with its own budget"
+        )
+    params, answer = sampler.answer(study)
+    return study.user_attrs.get(CHOSEN, params), answer
+
+
+def _released(
+    study: optuna.Study, params: Params, answer: Any, observations: Observations, method: str
+) -> Release[Tuned]:
+    """The answer with every observation: post-processing of what was already released."""
+    from tacit.study import confirmed_values, observed_trials
 
     if ANSWER in study.user_attrs:  # a finished run that is called again: the same answer, to the last digit
         return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
-    seen = observed_trials(study)
-    if not seen:
-        raise TacitError(
-            f"all {observations.terms.trials} paid observations were lost in interrupted runs, so there is nothing to "
-            "answer with. Start a new study with its own budget"
-        )
-    params, answer = sampler.answer(study)
+    score, deviation, told = answer.value, answer.deviation, "the model of all observations"
+    fresh = confirmed_values(study)
+    if fresh:
+        score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
+        told = f"the mean of {len(fresh)} observations made after the choice"
     low, high = observations.terms.bounds
     value = Tuned(
         params,
-        min(max(answer.value, low), high),
+        min(max(score, low), high),
         method,
         observations.terms.direction,
-        deviation=answer.deviation,
+        deviation=deviation,
         noise=observations.mechanism.scale,
-        trials=seen,
+        trials=observed_trials(study),
+        details={"score": told},
     )
     if ANSWER not in study.user_attrs:  # a process beside this one may have been quicker
         study.set_user_attr(ANSWER, value.to_json())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 UNIT = "one validation record replaced"
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 TERMS, RUN, PAID, CLAIM = "tacit:terms", "tacit:run", "tacit:payment", "tacit:drawn"
+CHOSEN, CONFIRMS = "tacit:chosen", "tacit:confirms"
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,10 @@ def run(
     *,
     executor: Executor | None = None,
     at_once: int = 1,
+    keep: int = 0,
     done: Callable[[Trial, float], None] = lambda trial, value: None,
 ) -> None:
-    """Ask, evaluate, observe, tell, until the paid observations are used.
+    """Ask, evaluate, observe, tell, until all but ``keep`` of the paid observations are used.
 
     Edges. An objective that fails stops the run; everything observed so far is kept and the failed trial's observation
     is not used up. The same holds for Ctrl-C and for a worker that dies.
@@ -178,8 +180,8 @@ def run(
 
     study, running = observations.study, dict[Future[int], "Trial"]()
     try:
-        while observations.left() or running:
-            while len(running) < min(at_once, observations.left()):
+        while observations.left() > keep or running:
+            while len(running) < min(at_once, observations.left() - keep):
                 trial = study.ask(fixed_distributions=distributions)
                 try:
                     future = _submit(executor, objective, observations.mechanism, dict(trial.params))
@@ -202,6 +204,44 @@ def run(
         for future, trial in running.items():
             future.cancel()
             study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+
+
+def confirm(
+    observations: Observations,
+    objective: Objective,
+    distributions: dict[str, Any],
+    params: dict[str, Any],
+    *,
+    executor: Executor | None = None,
+    done: Callable[[Trial, float], None] = lambda trial, value: None,
+) -> None:
+    """Observe the chosen parameters with every draw that is left, from one evaluation.
+
+    The mean of these observations is free of the luck by which the parameters were chosen: it is the score of that
+    evaluation plus Gaussian noise of known size, whatever the model of the search believed.
+    """
+    from optuna.trial import TrialState
+
+    study = observations.study
+    study.set_user_attr(CHOSEN, params)
+    if not observations.left():
+        return
+    total = _result(_submit(executor, objective, observations.mechanism, params))
+    while observations.left():
+        study.enqueue_trial(params, user_attrs={CONFIRMS: True})
+        trial = study.ask(fixed_distributions=distributions)
+        try:
+            value = observations.observe(trial, total)
+        except BudgetRefused:  # another process on the same study took the last draw
+            study.tell(trial, state=TrialState.FAIL)
+            return
+        study.tell(trial, value)
+        done(trial, value)
+
+
+def confirmations(trials: int) -> int:
+    """How many of the trials confirm the choice: a fifth, at least one, none of a single one."""
+    return max(1, trials // 5) if trials > 1 else 0
 
 
 def _submit(executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> Any:

@@ -80,10 +80,11 @@ def _observations(value: dict[str, Any]) -> str:
         cells = [str(i), *(_number(trial["params"].get(n)) for n in names), _number(trial["value"])]
         lines.append("<tr>" + "".join(f'<td class="n">{escape(c)}</td>' for c in cells) + "</tr>")
     note = f"each with noise of standard deviation {value['noise']:.2g}" if value["noise"] else ""
+    how = escape(str(value["details"].get("score", "the model of all observations")))
     return (
         f"<h2>The search</h2>{trace([t['value'] for t in trials], value['noise'] or 0.0, value['score'])}"
-        f'<p class="soft">{len(trials)} observations, {note}: all are released. The score above comes from a model '
-        f"of them all, not from the luckiest one.</p><details><summary>All observations</summary>"
+        f'<p class="soft">{len(trials)} observations, {note}: all are released. The score above is {how}.</p>'
+        f"<details><summary>All observations</summary>"
         f'<div class="wide"><table><tr>{header}</tr>{"".join(lines)}</table></div></details>'
     )
 
