@@ -1,11 +1,16 @@
 """A table, a target column and a named model become an objective: one loss per private validation row.
 
 The rows are split at random. Training rows train the model and are NOT protected; validation rows are read only through
-their losses, and are what a release protects. Encoders are fitted on the training rows alone.
+their losses, and are what a release protects. Everything that is shared by all losses comes from the training rows
+alone: encoders, the task, and whether a column holds numbers or words. A validation cell that does not fit counts as
+missing, so that it can move no other row's loss and cannot make the run fail.
 """
 
 from __future__ import annotations
 
+import difflib
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +23,7 @@ from tacit.space import Choice, Float, Int, Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
 LEAST_TRAINING = 10
+FURTHEST = 1e6  # standard deviations; more would overflow the models' own arithmetic
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Model:
 
     classifier: str
     regressor: str
-    space: Callable[[], dict[str, Any]]
+    space: Callable[[int], dict[str, Any]]  # of the number of training rows
     fixed: dict[str, Any]
 
 
@@ -34,13 +40,13 @@ MODELS = {
     "linear": Model(
         "sklearn.linear_model.LogisticRegression",
         "tacit.table.RidgeByC",
-        lambda: {"C": Float(1e-4, 1e3, log=True)},
+        lambda rows: {"C": Float(1e-4, 1e3, log=True)},
         {},
     ),
     "boosting": Model(
         "sklearn.ensemble.HistGradientBoostingClassifier",
         "sklearn.ensemble.HistGradientBoostingRegressor",
-        lambda: {
+        lambda rows: {
             "learning_rate": Float(0.01, 1.0, log=True),
             "max_leaf_nodes": Int(2, 128, log=True),
             "l2_regularization": Float(1e-3, 1e2, log=True),
@@ -51,19 +57,26 @@ MODELS = {
     "forest": Model(
         "sklearn.ensemble.RandomForestClassifier",
         "sklearn.ensemble.RandomForestRegressor",
-        lambda: {"max_depth": Int(1, 30), "min_samples_leaf": Int(1, 50, log=True), "max_features": Float(0.1, 1.0)},
+        lambda rows: {
+            "max_depth": Int(1, 30),
+            "min_samples_leaf": Int(1, 50, log=True),
+            "max_features": Float(0.1, 1.0),
+        },
         {"n_estimators": 100, "random_state": 0},
     ),
     "svm": Model(
         "sklearn.svm.SVC",
         "sklearn.svm.SVR",
-        lambda: {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-4, 1e1, log=True)},
+        lambda rows: {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-4, 1e1, log=True)},
         {},
     ),
     "neighbours": Model(
         "sklearn.neighbors.KNeighborsClassifier",
         "sklearn.neighbors.KNeighborsRegressor",
-        lambda: {"n_neighbors": Int(1, 100, log=True), "weights": Choice(["uniform", "distance"])},
+        lambda rows: {
+            "n_neighbors": Int(1, min(100, rows), log=True),
+            "weights": Choice(["uniform", "distance"]),
+        },
         {},
     ),
 }
@@ -89,14 +102,16 @@ class TableObjective:
 
     @property
     def space(self) -> Space:
-        return Space(MODELS[self.model].space())
+        return Space(MODELS[self.model].space(len(self.train[1])))
 
     def __call__(self, params: dict[str, Any]) -> Any:
         fitted = self.estimator(params).fit(*self.train)
-        predicted = fitted.predict(self.validation[0])
-        if self.task == "classification":
-            return (predicted != self.validation[1]).astype(float)
-        return (predicted - self.validation[1]) ** 2
+        with warnings.catch_warnings(), np.errstate(all="ignore"):  # from here on a warning would tell of private rows
+            warnings.simplefilter("ignore")
+            predicted = fitted.predict(self.validation[0])
+            if self.task == "classification":
+                return (predicted != self.validation[1]).astype(float)
+            return (predicted - self.validation[1]) ** 2
 
     def estimator(self, params: dict[str, Any]) -> Any:
         """An unfitted pipeline with these parameters."""
@@ -109,20 +124,27 @@ class TableObjective:
 
 
 def read_table(path: str | Path) -> Any:
-    """A CSV or Parquet file as a pandas DataFrame."""
+    """A CSV, TSV or Parquet file as a pandas DataFrame. Cells of text files stay text: see table_objective."""
     pandas = extra("pandas", "sklearn", "reading a table")
     path = Path(path)
-    if path.suffix not in (".csv", ".parquet", ".gz", ".tsv"):
+    kinds = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if not {".csv", ".tsv", ".parquet"} & set(kinds):
         raise BadInput(f"a table must be a .csv, .tsv or .parquet file, got {path.name}")
+    if ".parquet" in kinds:
+        extra("pyarrow", "parquet", "reading Parquet")
     try:
-        if path.suffix == ".parquet":
-            extra("pyarrow", "parquet", "reading Parquet")
+        if ".parquet" in kinds:
             return pandas.read_parquet(path)
-        return pandas.read_csv(path, sep="\t" if ".tsv" in path.suffixes else ",")
+        table = pandas.read_csv(path, sep="\t" if ".tsv" in kinds else ",", dtype=str)
     except OSError as error:
         raise BadInput(f"the table {path} cannot be read: {error.strerror or type(error).__name__}") from None
-    except (ValueError, UnicodeDecodeError) as error:  # parsers quote lines of the file: never repeat them
-        raise BadInput(f"the table {path} cannot be parsed ({type(error).__name__})") from None
+    except Exception as error:  # parsers quote lines of the file: never repeat them
+        kind = type(error).__name__
+    else:
+        if isinstance(table.index, pandas.RangeIndex):
+            return table
+        kind = "rows have more cells than the first line"  # pandas takes the surplus for names of rows
+    raise BadInput(f"the table {path} cannot be parsed ({kind})")
 
 
 def table_objective(
@@ -131,34 +153,83 @@ def table_objective(
     """Split a DataFrame into training and private validation rows and make its objective."""
     choice("model", model, tuple(MODELS))
     if target not in table.columns:
-        raise BadInput(f"the table has no column {target!r}; it has {', '.join(map(str, table.columns))}")
+        near = difflib.get_close_matches(target, [str(c) for c in table.columns], n=1)
+        meant = f", did you mean {near[0]!r}?" if near else "; the first line of the file must name them"
+        raise BadInput(f"the table has no column {target!r} among its {table.shape[1]} columns{meant}")
     if table.shape[1] < 2:
         raise BadInput(f"the table must have a column besides the target, got {table.shape[1]} in all")
     held = round(probability("validation", validation) * len(table))
     count("validation rows", held)
     count("training rows", len(table) - held, least=LEAST_TRAINING)
     order = np.random.default_rng(seed).permutation(len(table))
-    features, answers = table.drop(columns=[target]), table[target].to_numpy()
     seen, hidden = order[held:], order[:held]
+    answers = _understood(table[target], seen)
+    numeric = answers.dtype.kind == "f"
+    if _missing(answers[seen]).any():
+        raise BadInput(f"the target {target!r} is missing in some training rows; leave such rows out of the table")
     if task is None:  # judged by training rows alone
-        numeric = answers.dtype.kind == "f" and len(np.unique(answers[seen])) > 20
-        task = "regression" if numeric else "classification"
+        many = numeric and len(np.unique(answers[seen])) > 20 and (answers[seen] % 1 != 0).any()
+        task = "regression" if many else "classification"
     choice("task", task, ("classification", "regression"))
-    train, rest = (features.iloc[seen], answers[seen]), (features.iloc[hidden], answers[hidden])
-    if task == "classification" and len(np.unique(train[1].astype(str))) < 2:
+    if task == "regression" and not numeric:
+        raise BadInput(f"regression needs numbers, and the target {target!r} holds words in some training rows")
+    if task == "classification" and len(np.unique(answers[seen])) < 2:
         raise BadInput("the training rows hold one class only; use a smaller validation share or another seed")
-    return TableObjective(model, task, train, rest)
+    pandas = extra("pandas", "sklearn", "reading a table")
+    columns = {str(c): _understood(table[c], seen) for c in table.columns if c != target}
+    features = pandas.DataFrame(columns)
+    return TableObjective(model, task, (features.iloc[seen], answers[seen]), (features.iloc[hidden], answers[hidden]))
+
+
+def _understood(column: Any, seen: Any) -> Any:
+    """Cells as numbers if all training cells are numbers or missing, else as words; cell by cell, shape (rows,).
+
+    A cell that is no number among numbers, or is not finite, is missing: nan. A missing word is the empty one.
+    """
+    if column.dtype.kind in "fiub":
+        numbers = column.to_numpy(dtype=float, na_value=math.nan, copy=True)
+    else:
+        cells = column.to_numpy(dtype=object, copy=True)
+        empty = column.isna().to_numpy() | (cells == "")
+        cells[empty] = math.nan
+        try:
+            numbers = cells.astype(float)  # float(cell) for each
+        except (TypeError, ValueError, OverflowError):
+            numbers = np.array([_number(cell) for cell in cells])
+        if (np.isnan(numbers) & ~empty)[seen].any():
+            cells[empty] = ""
+            return np.array([str(cell) for cell in cells], dtype=object)
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _missing(cells: Any) -> Any:
+    return np.isnan(cells) if cells.dtype.kind == "f" else cells == ""
 
 
 def _encoder(features: Any) -> Any:
     """Numbers: missing ones at the median, then standardised. Words: one column each. Fitted on training rows."""
-    pandas = extra("pandas", "sklearn", "reading a table")
     compose = extra("sklearn.compose", "sklearn", "tuning on a table")
     impute = extra("sklearn.impute", "sklearn", "tuning on a table")
     encode = extra("sklearn.preprocessing", "sklearn", "tuning on a table")
     pipeline = extra("sklearn.pipeline", "sklearn", "tuning on a table")
-    numbers = [c for c in features.columns if pandas.api.types.is_numeric_dtype(features[c])]
+    numbers = [c for c in features.columns if features[c].dtype.kind == "f"]
     words = [c for c in features.columns if c not in numbers]
-    scale = pipeline.make_pipeline(impute.SimpleImputer(strategy="median"), encode.StandardScaler())
+    scale = pipeline.make_pipeline(
+        impute.SimpleImputer(strategy="median", keep_empty_features=True),
+        encode.StandardScaler(),
+        encode.FunctionTransformer(_within_reach),
+    )
     one_hot = encode.OneHotEncoder(handle_unknown="ignore", sparse_output=False, max_categories=50)
     return compose.ColumnTransformer([("numbers", scale, numbers), ("words", one_hot, words)])
+
+
+def _within_reach(values: Any) -> Any:
+    return np.clip(values, -FURTHEST, FURTHEST)
