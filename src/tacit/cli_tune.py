@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, TacitError
 
 if TYPE_CHECKING:
     from tacit.optimise.tuned import Tuned
@@ -71,7 +71,13 @@ def tune_command(
             from tacit.table import PROTECTED
 
             typer.echo(f"tacit: {PROTECTED}", err=True)
-        release = _confirmed(tune, function, where, arguments, yes, as_json)
+        try:
+            release = _confirmed(tune, function, where, arguments, yes, as_json)
+        except KeyboardInterrupt:
+            kept = f"What was observed is kept in {out}; run the same command again to go on" if out else ""
+            raise TacitError(
+                f"interrupted. {kept or 'Nothing is kept: give --out FOLDER to be able to go on'}"
+            ) from None
     paths = _written(release, out)
     if as_json:
         value = release.value
@@ -110,12 +116,15 @@ def _from_module(objective: str | None, space: Path | None, records: int | None,
         raise BadInput("an objective needs --space FILE, --records N and --bounds LOW HIGH, all public")
     module, _, name = objective.partition(":")
     sys.path.insert(0, str(Path.cwd()))
+    why = ""
     try:
         function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise BadInput(
-            f"no objective {objective!r}: {error}. It is looked for in this folder and among packages"
-        ) from None
+    except (ModuleNotFoundError, AttributeError) as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except Exception as error:  # the user's module may load its data, and its message may quote it
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    if why:
+        raise BadInput(f"no objective {objective!r}: {why}")
     return function, Space.read(space), records, bounds
 
 
@@ -190,7 +199,10 @@ def report_command(
     folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
-    """Write the report page of a finished run: one self-contained HTML file."""
+    """Write the report page of a finished run: one self-contained HTML file.
+
+    Example: tacit report release
+    """
     from tacit.report.tuned_page import write
 
     page = write(folder)

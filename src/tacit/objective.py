@@ -68,7 +68,7 @@ def called(function: Callable[[Any], Any], argument: Any) -> Any:
         return function(argument)
     except ObjectiveError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "an unknown place"
         kind = type(error).__name__
