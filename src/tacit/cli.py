@@ -7,6 +7,7 @@ standard error. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,17 +34,19 @@ Url = Annotated[str, typer.Option("--ledger", help="Path or URL of the ledger's 
 Name = Annotated[str, typer.Argument(help="Name of the ledger.")]
 
 
+# a remedy of the library, and the same one for the shell
+LIBRARY = re.compile(r"To make it, give its budget: Ledger\.open\(url, '(.*?)', .*")
+COMMAND = r"To make it: tacit ledger open \1 --ledger URL --epsilon 1 --delta 1e-6"
+
+
 def main() -> None:
     """Run the command; a refusal becomes one line on standard error and an exit code."""
     try:
         app(prog_name="tacit")
     except TacitError as error:
-        typer.echo(f"tacit: {error}", err=True)
+        typer.echo(f"tacit: {LIBRARY.sub(COMMAND, str(error))}", err=True)
         usage = isinstance(error, (BadInput, GuaranteeError, MissingExtra))
         sys.exit(3 if isinstance(error, BudgetRefused) else 2 if usage else 1)
-    except KeyboardInterrupt:
-        typer.echo("tacit: interrupted. What was released is kept; run the same command again to go on", err=True)
-        sys.exit(1)
 
 
 def _version(asked: bool) -> None:
@@ -139,7 +142,10 @@ def ledger_verify(
     head: Annotated[str | None, typer.Option(help="Last hash of an export kept elsewhere.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that no entry was edited, dropped, added or moved. Exit code 1 if one was."""
+    """Check that no entry was edited, dropped, added or moved. Exit code 1 if one was.
+
+    Example: tacit ledger verify icu --ledger ledger.db
+    """
     from tacit.privacy.ledger import Ledger
 
     opened = Ledger.open(ledger, name)
@@ -159,8 +165,12 @@ def ledger_export(
     name: Name,
     ledger: Url = "ledger.db",
     out: Annotated[Path | None, typer.Option(help="File to write; standard output if left out.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """The whole ledger as one JSON document."""
+    """The whole ledger as one JSON document.
+
+    Example: tacit ledger export icu --ledger ledger.db --out icu.json
+    """
     from tacit.privacy.ledger import Ledger
 
     text = json.dumps(Ledger.open(ledger, name).export(), indent=1)
@@ -170,6 +180,8 @@ def ledger_export(
         out.write_text(text + "\n")
     except OSError as error:
         raise BadInput(f"{out} cannot be written: {error.strerror}") from None
+    if as_json:
+        _print({"name": name, "file": str(out)}, True, "")
     typer.echo(f"wrote {out}", err=True)
 
 
