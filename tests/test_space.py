@@ -118,3 +118,18 @@ def test_a_bad_space_file_is_refused_with_the_rule(tmp_path, text: str) -> None:
         Space.read(tmp_path / "s.toml")
     with pytest.raises(BadInput, match="cannot be read"):
         Space.read(tmp_path / "absent.toml")
+
+
+def test_features_at_points_of_the_cube_are_those_of_their_parameters() -> None:
+    space = Space(
+        {
+            "rate": Float(1e-4, 10.0, log=True),
+            "depth": Int(1, 9),
+            "size": Int(1, 300, log=True),
+            "kind": Choice(["a", True, 1, 1.0]),
+            "step": FloatDistribution(0.0, 1.0, step=0.25),
+        }
+    )
+    cube = np.random.default_rng(0).random((500, space.dimensions))
+    cube[0], cube[1] = 0.0, 1.0
+    np.testing.assert_array_equal(space.features_at(cube), space.features(space.params(cube)))

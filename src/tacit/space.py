@@ -116,6 +116,18 @@ class Space:
                 columns += [np.array([_same(v, o) for v in values], float) / math.sqrt(2) for o in options]
         return np.stack(columns, axis=1)
 
+    def features_at(self, cube: Array) -> Array:
+        """``features(params(cube))`` for points (n, dimensions) of the cube, without making the parameters."""
+        columns: list[Array] = []
+        for d, u in zip(self.distributions.values(), cube.T, strict=True):
+            options = getattr(d, "choices", None)
+            if options is None:
+                columns.append(_encoded(d, _at(d, u)))
+            else:
+                same = np.array([[_same(v, o) for o in options] for v in options], float) / math.sqrt(2)
+                columns += list(same[_at(d, u)].T)
+        return np.stack(columns, axis=1)
+
     def sobol(self, n: int, seed: int = 0) -> list[Params]:
         """n scattered candidates from a scrambled Sobol sequence, without repeats."""
         from scipy.stats import qmc
@@ -181,22 +193,28 @@ def _described_in_file(name: str, entry: Any) -> Any:
 
 
 def _decoded(d: BaseDistribution, u: Array) -> list[Any]:
-    """Values at coordinates u in [0, 1]: every whole number and every option gets an equal stretch."""
+    """Values at coordinates u in [0, 1], of their own types."""
+    options, at = getattr(d, "choices", None), _at(d, u)
+    if options is not None:
+        return [options[i] for i in at]
+    return [round(x) for x in at] if isinstance(d.low, int) else [float(x) for x in at]  # type: ignore[attr-defined]
+
+
+def _at(d: BaseDistribution, u: Array) -> Any:
+    """Numbers at coordinates u in [0, 1], or places in the list of options; each option has an equal stretch."""
     options = getattr(d, "choices", None)
     if options is not None:
-        return [options[min(int(x * len(options)), len(options) - 1)] for x in u]
+        return np.minimum((u * len(options)).astype(int), len(options) - 1)
     low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
-    whole = isinstance(low, int)
     half = step / 2 if step else 0.0
     a, b = low - half, high + half
     raw = np.exp(np.log(a) + u * (np.log(b) - np.log(a))) if log else a + u * (b - a)
     if step:
         raw = low + step * np.clip(np.rint((raw - low) / step), 0, round((high - low) / step))
-    raw = np.clip(raw, low, high)
-    return [round(x) if whole else float(x) for x in raw]
+    return np.clip(raw, low, high)
 
 
-def _encoded(d: BaseDistribution, values: list[Any]) -> Array:
+def _encoded(d: BaseDistribution, values: list[Any] | Array) -> Array:
     options = getattr(d, "choices", None)
     if options is not None:
         return np.array([(_position(options, v) + 0.5) / len(options) for v in values])

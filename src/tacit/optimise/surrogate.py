@@ -66,10 +66,10 @@ class Surrogate:
         gp = self.model(X, y)
         for x in pending:  # believe the mean, so that the next proposal looks elsewhere
             gp.append(x, float(gp.posterior(x[None])[0][0]))
-        options = self.candidates or self._scattered(X, y, gp)
-        features = self._listed if self._listed is not None else self.space.features(options)
-        mean, variance = gp.posterior(features)
-        return options[int(np.argmax(mean + WIDTH * np.sqrt(variance)))]
+        if self.candidates and self._listed is not None:
+            return self.candidates[_most_hopeful(gp, self._listed)]
+        cube = self._scattered(X, y, gp)
+        return self.space.params(cube[[_most_hopeful(gp, self.space.features_at(cube))]])[0]
 
     def answer(self, X: Array, y: Array) -> Answer:
         """The observed point of largest posterior mean: not the luckiest observation."""
@@ -77,8 +77,8 @@ class Surrogate:
         i = int(np.argmax(mean))
         return Answer(i, float(mean[i]), math.sqrt(float(variance[i])))
 
-    def _scattered(self, X: Array, y: Array, gp: GaussianProcess) -> list[Params]:
-        """Candidates over the whole cube, and around the three best points at several distances."""
+    def _scattered(self, X: Array, y: Array, gp: GaussianProcess) -> Array:
+        """Points of the cube: over the whole cube, and around the three best points at several distances."""
         generator = np.random.default_rng((self.seed, len(y)))
         d = self.space.dimensions
         cube = [generator.random((SCATTERED, d))]
@@ -88,7 +88,7 @@ class Surrogate:
             steps = generator.normal(0.0, distance, (len(centres), NEARBY, d))
             kept = generator.random(steps.shape) < max(0.3, min(1.0, 3 / d))  # move a few coordinates at a time
             cube.append((centres[:, None] + steps * kept).reshape(-1, d))
-        return self.space.params(np.clip(np.concatenate(cube), 0.0, 1.0))
+        return np.clip(np.concatenate(cube), 0.0, 1.0)
 
     def _cube_of(self, X: Array) -> Array:
         """Features back to the cube: a choice sits in the middle of its stretch."""
@@ -100,6 +100,11 @@ class Surrogate:
             columns.append(block[:, 0] if options is None else (block.argmax(axis=1) + 0.5) / width)
             at += width
         return np.stack(columns, axis=1)
+
+
+def _most_hopeful(gp: GaussianProcess, features: Array) -> int:
+    mean, variance = gp.posterior(features)
+    return int(np.argmax(mean + WIDTH * np.sqrt(variance)))
 
 
 def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
