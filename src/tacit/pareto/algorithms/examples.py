@@ -1,0 +1,173 @@
+"""Training and held-out examples, checked once; and models that were trained only to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import BadInput, described, probability
+from tacit.privacy.private import Private
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST = 1e6  # of a feature: beyond it single precision overflows, and a clipped gradient would be no number
+
+
+class Unreleased(Private[Any]):
+    """A model trained with fast, seeded noise to measure its utility. It has no guarantee and cannot be given one.
+
+    Printing, pickling and JSON refuse it, so it fits in no certificate. Train again with the exact source to release.
+
+    >>> Unreleased(np.zeros((1, 3)))
+    <not released, no guarantee: ndarray of shape (1, 3)>
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<not released, no guarantee: {described(self.reveal()).removeprefix('a ')}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Examples:
+    """X (n, d), classes by number y (n,), and the same held out for utility.
+
+    ``stated`` is whether somebody named the classes. Read off the data they are fit for measuring, not for a release:
+    a lone record of a class would show.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    X_test: NDArray[Any]
+    y_test: NDArray[np.int64]
+    classes: tuple[Any, ...]
+    stated: bool
+
+    @classmethod
+    def of(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        held_out: float = 0.2,
+        seed: int = 0,
+    ) -> Examples:
+        """Check the arrays; without a test set, hold out a random share of the examples.
+
+        Edges. Fewer than two classes, shapes that do not fit, values that are missing, infinite or beyond 1e6 are
+        refused. With ``classes`` stated, data of a single class are taken: refusing them would tell.
+        """
+        if (X_test is None) != (y_test is None):
+            raise BadInput("give both X_test and y_test, or neither to hold out a share of X and y")
+        features, labels = _features("X", X), _labels("y", y)
+        _matching("X", features, "y", labels)
+        names = _classes(labels, classes)
+        if X_test is None or y_test is None:
+            n = len(features)
+            kept = n - round(n * probability("held_out", held_out))
+            if not 0 < kept < n:
+                raise BadInput(f"{n} examples are too few to hold out a share of {held_out:g}; give X_test and y_test")
+            order = np.random.default_rng(seed).permutation(n)
+            parts = [features[order[:kept]], labels[order[:kept]], features[order[kept:]], labels[order[kept:]]]
+        else:
+            parts = [features, labels, _features("X_test", X_test), _labels("y_test", y_test)]
+            _matching("X_test", parts[2], "y_test", parts[3])
+            if parts[2].shape[1] != features.shape[1]:
+                raise BadInput(f"X has {features.shape[1]} columns and X_test has {parts[2].shape[1]}; they must agree")
+        train, test = _numbered("y", parts[1], names), _numbered("y_test", parts[3], names)
+        return cls(parts[0], train, parts[2], test, names, classes is not None)
+
+    @classmethod
+    def from_table(cls, table: pd.DataFrame, target: str, *, seed: int = 0) -> Examples:
+        """A table's columns but the target: numbers to mean 0 and spread 1, everything else one column per value.
+
+        Guarantee. None: means, spreads and values are read off the data. For measuring only; a release is refused.
+        """
+        import pandas as pd
+
+        if target not in table.columns:
+            raise BadInput(f"the table has no column {target!r}; it has {', '.join(map(str, table.columns))}")
+        inputs = table.drop(columns=[target])
+        if not len(inputs.columns):
+            raise BadInput(f"the table has no column besides {target!r}")
+        parts: list[Any] = []
+        for name in inputs.columns:
+            column = inputs[name]
+            if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+                values = column.to_numpy(float)
+                spread = float(values.std())
+                parts.append(((values - values.mean()) / (spread if spread > 0 else 1.0))[:, None])
+            else:
+                parts.append(pd.get_dummies(column.astype(str)).to_numpy(float))
+        return cls.of(np.hstack(parts), table[target].to_numpy(), seed=seed)
+
+    @property
+    def records(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        return f"<{n} examples of {d} features and {len(self.classes)} classes, {len(self.X_test)} held out>"
+
+
+def _features(name: str, value: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise ValueError
+        array = array.astype(np.float32 if array.dtype in (np.float32, np.uint8, np.bool_) else np.float64)
+    except (TypeError, ValueError):  # NumPy's own message would show the value
+        raise BadInput(f"{name} must be an array of numbers, got {described(value)}") from None
+    if array.ndim != 2 or not array.size:
+        raise BadInput(f"{name} must have shape (examples, features), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise BadInput(f"{name} must be finite; at least one value is missing or infinite. Fill or drop it first")
+    if np.abs(array).max() > LARGEST:
+        raise BadInput(f"{name} must be within [-1e6, 1e6]; change the unit of its columns")
+    return array
+
+
+def _labels(name: str, value: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise BadInput(f"{name} must have shape (examples,), got {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise BadInput(f"{name} must be finite; at least one label is missing")
+    return array
+
+
+def _matching(first: str, a: NDArray[Any], second: str, b: NDArray[Any]) -> None:
+    if len(a) != len(b):
+        raise BadInput(f"{first} has {len(a)} rows and {second} has {len(b)}; they must agree")
+
+
+def _classes(labels: NDArray[Any], stated: Sequence[Any] | None) -> tuple[Any, ...]:
+    if stated is None:
+        try:
+            found = np.unique(labels)
+        except TypeError:
+            raise BadInput("labels must all be of one kind, numbers or text") from None
+    else:
+        found = np.asarray(list(stated))
+        if len(set(stated)) != len(stated):
+            raise BadInput(f"classes must be distinct, got {len(stated)} with repeats")
+    if len(found) < 2:
+        raise BadInput(f"labels must be of at least two classes, got {len(found)}")
+    return tuple(c.item() if isinstance(c, np.generic) else c for c in found)
+
+
+def _numbered(name: str, labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
+    numbers = np.full(len(labels), -1)
+    for number, label in enumerate(classes):
+        numbers[labels == label] = number
+    if (numbers < 0).any():
+        raise BadInput(f"{name} has a label that is none of the {len(classes)} classes of y")
+    return numbers
