@@ -68,7 +68,7 @@ def compare(points: list[tuple[float, int, int, int, float]]) -> None:
 
 
 def test_without_replacement_equals_dp_accounting_on_a_wide_grid() -> None:
-    compare(grid(60, 0))
+    compare(grid(24, 0))
 
 
 @pytest.mark.slow

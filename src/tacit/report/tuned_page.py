@@ -23,7 +23,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 section.box { background: var(--box); padding: .8rem 1.2rem; border-radius: .5rem; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .25rem .6rem .25rem 0; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } .wide { overflow-x: auto; }
-tr + tr td { border-top: 1px solid color-mix(in srgb, var(--soft) 30%, transparent); }
+tr + tr > * { border-top: 1px solid color-mix(in srgb, var(--soft) 30%, transparent); }
 svg { width: 100%; height: auto; } .soft { color: var(--soft); } pre { overflow-x: auto; font-size: .8rem; }
 summary { cursor: pointer; } :focus-visible { outline: 3px solid var(--mark); }
 @media print { body { margin: 0; max-width: none; } details { display: none; } section.box { border: 1px solid #999; } }
