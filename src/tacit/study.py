@@ -95,10 +95,10 @@ def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:
     return [{"params": dict(t.params), "value": t.value} for t in done]
 
 
-def confirmed_values(study: optuna.Study) -> list[float]:
+def confirmed_values(study: optuna.Study, params: dict[str, Any]) -> list[float]:
     """The observations that were made of the chosen parameters, after they were chosen."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [t.value for t in done if CONFIRMS in t.user_attrs and t.value is not None]
+    return [t.value for t in done if CONFIRMS in t.user_attrs and t.params == params and t.value is not None]
 
 
 def exact_trials(study: optuna.Study, space: Space, trials: int, score: Callable[[dict[str, Any]], float]) -> None:

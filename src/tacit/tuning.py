@@ -139,7 +139,7 @@ def _released(
     if ANSWER in study.user_attrs:  # a finished run that is called again: the same answer, to the last digit
         return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
     score, deviation, told = answer.value, answer.deviation, "the model of all observations"
-    fresh = confirmed_values(study)
+    fresh = confirmed_values(study, params)
     if fresh:
         score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
         told = f"the mean of {len(fresh)} observations made after the choice"

@@ -222,21 +222,29 @@ def confirm(
     """
     from optuna.trial import TrialState
 
+    from tacit.optimise.sampler import FixedSampler
+
     study = observations.study
     study.set_user_attr(CHOSEN, params)
     if not observations.left():
         return
     total = _result(_submit(executor, objective, observations.mechanism, params))
-    while observations.left():
-        study.enqueue_trial(params, user_attrs={CONFIRMS: True})
-        trial = study.ask(fixed_distributions=distributions)
-        try:
-            value = observations.observe(trial, total)
-        except BudgetRefused:  # another process on the same study took the last draw
-            study.tell(trial, state=TrialState.FAIL)
-            return
-        study.tell(trial, value)
-        done(trial, value)
+    searching, study.sampler = study.sampler, FixedSampler(distributions, params)
+    try:
+        while observations.left():
+            trial = study.ask(fixed_distributions=distributions)
+            try:
+                trial.set_user_attr(CONFIRMS, True)
+                value = observations.observe(trial, total)
+                study.tell(trial, value)
+            except BaseException as error:
+                study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+                if isinstance(error, BudgetRefused):  # another process on the same study took the last draw
+                    return
+                raise
+            done(trial, value)
+    finally:
+        study.sampler = searching
 
 
 def confirmations(trials: int) -> int:

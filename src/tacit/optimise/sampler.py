@@ -121,3 +121,19 @@ class ListSampler(KnownNoiseSampler):
         states = (TrialState.COMPLETE, TrialState.RUNNING)
         taken = [t.params for t in study.get_trials(deepcopy=False, states=states) if t.number != trial.number]
         return next((p for p in self.points if p not in taken), self.points[trial.number % len(self.points)])
+
+
+class FixedSampler(RandomSampler):
+    """The same parameters for every trial. Unlike enqueued ones, no other process can take them for its own trial."""
+
+    def __init__(self, distributions: dict[str, BaseDistribution], params: Params) -> None:
+        super().__init__()
+        self.distributions, self.params = dict(distributions), dict(params)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return self.distributions
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        return self.params
