@@ -23,6 +23,7 @@ PUBLIC = {
     "__version__",
     "compose",
     "mechanisms",
+    "pareto",
     "private",
     "tune",
 }

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit import pareto as pareto
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
@@ -43,6 +44,7 @@ _HOMES = {
     "TacitError": "tacit.errors",
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",
+    "pareto": "tacit",
     "private": "tacit.integrations.optuna",
     "tune": "tacit.tuning",
 }
@@ -54,7 +56,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}")
     home = importlib.import_module(_HOMES[name])
-    value = getattr(home, name, None) or importlib.import_module(f"{_HOMES[name]}.{name}")
+    value = vars(home).get(name) or importlib.import_module(f"{_HOMES[name]}.{name}")
     globals()[name] = value
     return value
 

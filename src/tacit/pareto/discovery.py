@@ -1,0 +1,268 @@
+"""tacit.pareto.discover: from an algorithm to its privacy-utility front (DPareto)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, ObjectiveError, choice, count, positive
+from tacit.gp.threads import one_thread
+from tacit.pareto.algorithm import Failed, Oracles, seeds_of
+from tacit.pareto.front import WHY, Front, Point
+from tacit.pareto.private_test import ObservedTest, PrivateTest, totals_of
+from tacit.pareto.surrogate import Model
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.release import digest
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial, Trial
+
+ABOUT, RUNS = "tacit:front", "tacit:runs"
+
+
+def discover(
+    algorithm: Any,
+    *,
+    delta: float,
+    trials: int,
+    startup: int = 16,
+    reference: tuple[float, float] = (10.0, 1.0),
+    repeats: int = 1,
+    privacy_model: str = "exact",
+    private: PrivateTest | None = None,
+    sampler: BaseSampler | None = None,
+    storage: Any = None,
+    study_name: str = "pareto",
+    take_over: bool = False,
+    executor: Executor | None = None,
+    at_once: int | None = None,
+    seed: int = 0,
+    progress: bool | Callable[[int, int], None] = False,
+) -> Front:
+    """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyper-parameters.
+
+    ``trials`` counts all points, ``startup`` of them scattered first. Each is run ``repeats`` times. ``reference`` is
+    the anti-ideal point: epsilons and errors beyond it are of no interest. ``sampler`` replaces DPareto by any
+    multi-objective Optuna sampler. ``storage`` keeps the study: call again to go on, or from several processes at once.
+    ``take_over=True`` closes trials that a killed process left running. ``executor`` runs ``at_once`` points together.
+
+    Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
+    replaced, unconditional, for the front and everything stored; training records are not protected by it.
+    Follows. Avent et al. (2020), Algorithm 2, without its model of epsilon unless ``privacy_model="gp"``.
+    Differs. See tacit.pareto.DParetoSampler. Batches and repeats are ours. Two objectives only: a third, such as a
+    cost, has dominance and hypervolume here but no proposals.
+    Edges. A run that fails is tried once more; then its point is recorded as failed and the study goes on, unless all
+    of the first ``startup`` fail. A utility outside [0, 1] stops it. Infinite epsilons are kept out of the front.
+
+    >>> from tacit.pareto.algorithms.sparse_vector import SparseVector
+    >>> front = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
+    >>> front.at(epsilon=50.0).epsilon <= 50.0, front.guarantee.kind
+    (True, 'none')
+    """
+    oracles = Oracles(algorithm, delta)
+    trials, startup, repeats = count("trials", trials), count("startup", startup), count("repeats", repeats)
+    choice("privacy_model", privacy_model, ("exact", "gp"))
+    corner = _corner(reference)
+    study = _study(storage, study_name, take_over)
+    _agree(study, oracles, repeats, private is not None)
+    test = ObservedTest(study, oracles, private, trials, repeats) if private is not None else None
+    if sampler is None:
+        from tacit.pareto.sampler import DParetoSampler
+
+        scales, noise = (("log", "linear"), test.deviation**2) if test else (("log", "logit"), 0.0)
+        about: dict[str, Any] = {"privacy_model": privacy_model, "scales": scales, "noise": noise, "seed": seed}
+        sampler = DParetoSampler(
+            oracles.space, oracles.epsilons, startup=min(startup, trials), reference=corner, **about
+        )
+    study.sampler = sampler
+    width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
+    with ExitStack() as stack:
+        tell = stack.enter_context(_bar(trials)) if progress is True else progress or (lambda done, total: None)
+        _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
+    front = _front(study, oracles, test, corner)
+    if test is not None and test.payment is not None and private is not None and private.ledger is not None:
+        private.ledger.settle(test.payment, digest(front))
+    return front
+
+
+def _run(
+    study: Study,
+    oracles: Oracles,
+    test: ObservedTest | None,
+    numbers: tuple[int, int, int, int],
+    executor: Executor | None,
+    width: int,
+    tell: Callable[[int, int], None],
+) -> None:
+    """Algorithm 2: propose, evaluate both oracles, add to the data, until the trials are used."""
+    from optuna.trial import TrialState
+
+    trials, startup, repeats, seed = numbers
+    running: dict[Future[Any], Trial] = {}
+    work: Callable[..., Any] = oracles.runs if test is None else _Totals(oracles, test.mechanism)
+    try:
+        while True:
+            while len(running) < width and len(_counted(study)) < trials:
+                trial = study.ask(fixed_distributions=oracles.space.distributions)  # steps 1 to 3 are the sampler's
+                if sum(t.number < trial.number for t in _counted(study)) >= trials:  # another process was quicker
+                    study.tell(trial, state=TrialState.FAIL)
+                    break
+                running[_submit(executor, work, dict(trial.params), seeds_of(seed, trial.number, repeats))] = trial
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                trial = running[future]
+                try:  # Step 4: evaluate the oracles v = (P(lambda), 1 - U(lambda)).
+                    answer = future.result()
+                except Failed as error:
+                    _failed(study, trial, str(error), startup)
+                else:
+                    runs = answer if test is None else test.observe(trial, answer)
+                    trial.set_user_attr(RUNS, runs)
+                    epsilon = float(oracles.epsilons([dict(trial.params)])[0])
+                    study.tell(trial, [epsilon, 1.0 - float(np.mean(runs))])  # Step 5: augment the data.
+                del running[future]
+                tell(len(_counted(study)) - len(running), trials)
+    finally:
+        for future, trial in running.items():
+            future.cancel()
+            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+
+
+class _Totals:
+    """A picklable evaluation of one trial on the private test set."""
+
+    def __init__(self, oracles: Oracles, mechanism: Any) -> None:
+        self.oracles, self.mechanism = oracles, mechanism
+
+    def __call__(self, params: dict[str, Any], seeds: Sequence[int]) -> list[int]:
+        return totals_of(self.oracles, self.mechanism, params, seeds)
+
+
+def _submit(executor: Executor | None, work: Callable[..., Any], *arguments: Any) -> Any:
+    if executor is not None:
+        return executor.submit(work, *arguments)
+    future: Future[Any] = Future()
+    try:
+        future.set_result(work(*arguments))
+    except Failed as error:
+        future.set_exception(error)
+    return future
+
+
+def _failed(study: Study, trial: Trial, why: str, startup: int) -> None:
+    from optuna.trial import TrialState
+
+    from tacit.pareto.sampler import FAILED
+
+    trial.set_user_attr(FAILED, why)
+    study.tell(trial, state=TrialState.FAIL)
+    counted = [t for t in _counted(study) if t.state != TrialState.RUNNING]
+    if len(counted) >= startup and not any(t.state == TrialState.COMPLETE for t in counted):
+        raise ObjectiveError(f"the first {len(counted)} points all failed; the last: {why}")
+
+
+def _counted(study: Study) -> list[FrozenTrial]:
+    """Trials that finished, failed for good, or are running: not those that were cut short."""
+    from optuna.trial import TrialState
+
+    from tacit.pareto.sampler import FAILED
+
+    counted = (TrialState.COMPLETE, TrialState.RUNNING)
+    return [t for t in study.get_trials(deepcopy=False) if t.state in counted or FAILED in t.user_attrs]
+
+
+def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, float]) -> Front:
+    from optuna.trial import TrialState
+
+    from tacit.pareto.sampler import FAILED
+
+    trials = study.get_trials(deepcopy=False)
+    done = [t for t in trials if t.state == TrialState.COMPLETE]
+    points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS]) for t in done]
+    about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
+    about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs), "oracles": oracles}
+    if test is None:
+        return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
+    if len(points) >= 3:  # noisy: place each point where the model sees it, not where a lucky draw put it
+        X, y = oracles.space.features([p.params for p in points]), np.array([p.error for p in points])
+        with one_thread():
+            mean, variance = Model("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
+        seen = zip(points, np.clip(1 - mean, 0.0, 1.0).tolist(), np.sqrt(variance).tolist(), strict=True)
+        points = [replace(p, utility=u, deviation=sd) for p, u, sd in seen]
+    else:
+        points = [replace(p, utility=min(max(p.utility, 0.0), 1.0), deviation=test.deviation) for p in points]
+    return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, **about)
+
+
+def _study(storage: Any, name: str, take_over: bool) -> Study:
+    import optuna
+
+    logging.getLogger("optuna").setLevel(logging.WARNING)
+    try:
+        study = optuna.create_study(
+            storage=storage, study_name=name, directions=["minimize", "minimize"], load_if_exists=True
+        )
+    except Exception as error:  # Optuna and SQLAlchemy raise many kinds
+        raise BadInput(f"the study storage cannot be opened ({type(error).__name__}). Nothing was run") from None
+    if len(study.directions) != 2 or any(d.name != "MINIMIZE" for d in study.directions):
+        raise BadInput(
+            f"study {name!r} must minimise two objectives, got {study.directions}; choose another study_name"
+        )
+    if take_over:
+        for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    return study
+
+
+def _agree(study: Study, oracles: Oracles, repeats: int, private: bool) -> None:
+    """One study, one kind of epsilon and one kind of utility."""
+    about = {
+        "name": oracles.name,
+        "label": oracles.label,
+        "delta": oracles.delta,
+        "repeats": repeats,
+        "private": private,
+    }
+    mine, stored = json.dumps(about, sort_keys=True), study.user_attrs.get(ABOUT)
+    if stored is None:
+        study.set_user_attr(ABOUT, mine)
+    elif stored != mine:
+        raise BadInput(f"this study was begun with {stored}; now {mine}. Choose another study_name or storage")
+
+
+def _corner(reference: Sequence[float]) -> tuple[float, float]:
+    try:
+        epsilon, error = reference
+    except (TypeError, ValueError):
+        raise BadInput(f"reference must be a pair (epsilon, error), got {reference!r}") from None
+    return positive("reference[0]", epsilon), positive("reference[1]", error)
+
+
+def _bar(total: int) -> Any:
+    """Points done and time left, on standard error when a person is looking."""
+    import sys
+    from contextlib import contextmanager
+
+    @contextmanager
+    def shown() -> Any:
+        if not sys.stderr.isatty():
+            yield lambda done, total: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True)) as bar:
+            task = bar.add_task("testing points", total=total)
+            yield lambda done, total: bar.update(task, completed=done)
+
+    return shown()

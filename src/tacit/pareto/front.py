@@ -1,0 +1,254 @@
+"""A privacy-utility front: what was tested, what no other point beats, and questions to it.
+
+A front of exact utilities is NOT private: it was measured on data, and every form of it says so. A front of privately
+observed utilities (``tacit.pareto.PrivateTest``) may be published under its guarantee.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, positive, probability
+from tacit.pareto.dominance import hypervolume, nondominated
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.release import Payment, Release, plain
+from tacit.space import Array, Params
+
+if TYPE_CHECKING:
+    from tacit.pareto.algorithm import Oracles
+    from tacit.pareto.drawing import Drawing
+    from tacit.pareto.queries import Prediction
+
+FORMAT = "tacit.front/1"
+WHY = "a front of exact utilities measured on the data"
+TRUSTED = "NOT PRIVATE: show it only to people who may see the data it was measured on, or measure it on a public proxy"
+PUBLISHED = (
+    "may be published under its guarantee, which protects the test records. Training records are NOT protected by it: "
+    "the utilities were measured on models trained on them"
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Hyper-parameters, their epsilon, and the utility of their runs: mean, best and worst.
+
+    ``deviation`` is the standard deviation of a utility that was released with noise, None where there is none.
+    """
+
+    params: Params
+    epsilon: float
+    utility: float
+    best: float
+    worst: float
+    runs: tuple[float, ...] = ()
+    deviation: float | None = None
+
+    @property
+    def error(self) -> float:
+        return 1.0 - self.utility
+
+    @classmethod
+    def of(cls, params: Params, epsilon: float, runs: Sequence[float]) -> Point:
+        return cls(dict(params), float(epsilon), float(np.mean(runs)), max(runs), min(runs), tuple(runs))
+
+    def to_json(self) -> dict[str, Any]:
+        about = {"epsilon": self.epsilon, "utility": self.utility, "best": self.best, "worst": self.worst}
+        return {**about, "deviation": self.deviation, "runs": list(self.runs), "params": self.params}
+
+
+@dataclass(frozen=True)
+class Front:
+    """All tested points and the front among them.
+
+    Guarantee. ``guarantee``: none, unless the utilities were privately observed. ``audience`` says who may see it.
+    """
+
+    tested: tuple[Point, ...]
+    label: str
+    delta: float
+    name: str = "algorithm"
+    reference: tuple[float, float] = (10.0, 1.0)
+    failed: tuple[Params, ...] = ()
+    guarantee: Guarantee = field(default_factory=lambda: Guarantee.none(WHY))
+    payment: Payment | None = None
+    oracles: Oracles | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The front, by rising epsilon: no tested point has less of both epsilon and error. Infinite epsilons are out.
+
+        Edges. No tested point, or none of finite epsilon, gives an empty front.
+        """
+        real = [p for p in self.tested if math.isfinite(p.epsilon)]
+        if not real:
+            return ()
+        kept = nondominated([[p.epsilon, p.error] for p in real])
+        return tuple(sorted((p for p, k in zip(real, kept, strict=True) if k), key=lambda p: p.epsilon))
+
+    @property
+    def params(self) -> list[Params]:
+        """Hyper-parameters of the front, by rising epsilon."""
+        return [p.params for p in self.points]
+
+    @property
+    def values(self) -> Array:
+        """Epsilon and error of the front, (k, 2)."""
+        return np.array([[p.epsilon, p.error] for p in self.points]).reshape(-1, 2)
+
+    @property
+    def private(self) -> bool:
+        return self.guarantee.budget is not None
+
+    @property
+    def audience(self) -> str:
+        """Who may see this front."""
+        return PUBLISHED if self.private else TRUSTED
+
+    def hypervolume(self, reference: Sequence[float] | None = None) -> float:
+        """What the front dominates up to the reference (epsilon, error); 0 if no tested point lies below it."""
+        return hypervolume(self.values, reference or self.reference)
+
+    def at(self, *, epsilon: float | None = None, utility: float | None = None) -> Point:
+        """The best tested point of at most ``epsilon``, or the most private tested point of at least ``utility``."""
+        if (epsilon is None) == (utility is None):
+            raise BadInput("give epsilon or utility, one of the two")
+        if not self.points:
+            raise BadInput(f"this front is empty: {len(self.tested)} points tested, {len(self.failed)} failed")
+        if epsilon is not None:
+            positive("epsilon", epsilon)
+            fitting = [p for p in self.points if p.epsilon <= epsilon]
+            if not fitting:
+                least = self.points[0].epsilon
+                raise BadInput(f"no tested point reaches epsilon={epsilon:g}; the smallest tested is {least:.4g}")
+            return fitting[-1]
+        wanted = probability("utility", utility or 0.0, zero=True)
+        enough = [p for p in self.points if p.utility >= wanted]
+        if not enough:
+            most = self.points[-1].utility
+            raise BadInput(f"no tested point reaches utility={wanted:g}; the largest tested is {most:.4g}")
+        return enough[0]
+
+    def predict(self, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
+        """What the model expects at hyper-parameters that need not have been tested, with a 95% interval."""
+        from tacit.pareto.queries import predict
+
+        return predict(self, epsilon=epsilon, utility=utility)
+
+    def plot(self, *, show: str = "error") -> Drawing:
+        """A drawing of the front with its variability: ``.svg``, ``.save(path)``, and itself in a notebook."""
+        from tacit.pareto.drawing import draw
+
+        return draw([self], show=show)
+
+    def release(self) -> Release[Front]:
+        """The front with its guarantee and payment, for a certificate. Only of a private front."""
+        if not self.private:
+            raise BadInput(f"this front is {TRUSTED}. Nothing was released")
+        return Release(self, self.guarantee, self.payment)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, in JSON's own types; says who may see it."""
+        return {
+            "format": FORMAT,
+            "private": self.private,
+            "audience": self.audience,
+            "guarantee": self.guarantee.to_json(),
+            "payment": self.payment.to_json() if self.payment else None,
+            "name": self.name,
+            "label": self.label,
+            "delta": self.delta,
+            "reference": list(self.reference),
+            "hypervolume": self.hypervolume(),
+            "front": [plain(p) for p in self.points],
+            "tested": [plain(p) for p in self.tested],
+            "failed": [plain(p) for p in self.failed],
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any], *, algorithm: Any = None) -> Front:
+        """A front read back; with its algorithm it can also predict."""
+        from tacit.pareto.algorithm import Oracles
+
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise BadInput(f"a front in JSON must have format {FORMAT!r}")
+        try:
+            tested = tuple(_point(p) for p in document["tested"])
+            paid = Payment.from_json(document["payment"]) if document["payment"] else None
+            low, high = (float(v) for v in document["reference"])
+            about: dict[str, Any] = {k: document[k] for k in ("label", "delta", "name")}
+            failed = tuple(dict(p) for p in document["failed"])
+            guarantee = Guarantee.from_json(document["guarantee"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
+        oracles = Oracles(algorithm, about["delta"]) if algorithm is not None else None
+        about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
+        return cls(tested, **about, oracles=oracles)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it."""
+        return _written(path, table_of([self]))
+
+    def save(self, path: str | Path) -> Path:
+        """The front as JSON in a file."""
+        return _written(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.points)} of {len(self.tested)} tested points on the front"]
+        lines[0] += f", {len(self.failed)} failed" if self.failed else ""
+        lines += [
+            f"epsilon at delta = {self.delta:g}, {self.label}",
+            f"Guarantee: {self.guarantee.kind}. {self.audience}.",
+        ]
+        lines += ["", f"{'epsilon':>10}  {'utility':>8}  {'worst':>7}  {'best':>7}  hyper-parameters"]
+        for p in self.points:
+            shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in p.params.items())
+            lines.append(f"{p.epsilon:10.4g}  {p.utility:8.4f}  {p.worst:7.4f}  {p.best:7.4f}  {shown}")
+        return "\n".join(lines)
+
+
+def table_of(fronts: Sequence[Front]) -> str:
+    """Several fronts as one CSV table."""
+    names = list(dict.fromkeys(n for f in fronts for p in f.tested for n in p.params))
+    head = ["algorithm", "on_front", "epsilon", "utility", "best", "worst", "deviation"]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*head, *names, "delta", "label", "guarantee"])
+    for f in fronts:
+        on, kind = set(map(id, f.points)), str(f.guarantee) if f.private else TRUSTED
+        for p in sorted(f.tested, key=lambda p: p.epsilon):
+            row = [
+                f.name,
+                int(id(p) in on),
+                p.epsilon,
+                p.utility,
+                p.best,
+                p.worst,
+                "" if p.deviation is None else p.deviation,
+            ]
+            writer.writerow([*row, *(p.params.get(n, "") for n in names), f.delta, f.label, kind])
+    return text.getvalue()
+
+
+def _point(document: dict[str, Any]) -> Point:
+    number = {k: float(document[k]) for k in ("epsilon", "utility", "best", "worst")}
+    deviation = document["deviation"]
+    return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), deviation=deviation)
+
+
+def _written(path: str | Path, text: str) -> Path:
+    target = Path(path)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{target} cannot be written: {error.strerror}") from None
+    return target

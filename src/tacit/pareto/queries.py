@@ -1,0 +1,87 @@
+"""Questions to a front that its tested points alone cannot answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, positive, probability
+from tacit.gp.threads import one_thread
+from tacit.pareto.surrogate import Candidates, Model, around, scattered
+from tacit.space import Array, Params
+
+if TYPE_CHECKING:
+    from tacit.pareto.front import Front
+
+POOL, ROUNDS = 4096, (0.1, 0.03, 0.01, 0.003)
+QUANTILE = 1.959964  # of 95%
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model expects of hyper-parameters: the median of their mean utility, and its 95% interval.
+
+    ``epsilon`` is computed, not predicted. ``tested`` says whether these very hyper-parameters were run. The interval
+    is the model's own uncertainty about the mean of many runs; one run scatters more.
+    """
+
+    params: Params
+    epsilon: float
+    utility: float
+    low: float
+    high: float
+    tested: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__}
+
+
+def predict(front: Front, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
+    """The best expected utility at most ``epsilon`` away, or the least epsilon expected to reach ``utility``.
+
+    Guarantee. That of the front: the model is fitted to its utilities.
+    Edges. Three tested points are needed. If no candidate fits, BadInput says what the nearest one reaches.
+    """
+    if (epsilon is None) == (utility is None):
+        raise BadInput("give epsilon or utility, one of the two")
+    if front.oracles is None:
+        raise BadInput("to predict, a front needs its algorithm: Front.from_json(document, algorithm=...)")
+    tested = [p for p in front.tested if np.isfinite(p.epsilon)]
+    if len(tested) < 3:
+        raise BadInput(f"to predict, a front needs at least 3 tested points of finite epsilon, got {len(tested)}")
+    wanted = positive("epsilon", epsilon) if epsilon is not None else probability("utility", utility or 0.0, zero=True)
+    oracles, space = front.oracles, front.oracles.space
+    noise = [p.deviation for p in tested if p.deviation is not None]
+    model = Model("linear") if noise else Model("logit")
+    with one_thread():
+        gp = model.posterior(
+            space.features([p.params for p in tested]), np.array([p.error for p in tested]), final=True
+        )
+        known = Candidates.at(space, space.cube([p.params for p in front.points]), oracles.epsilons)
+        found = known + Candidates.at(space, scattered(space.dimensions, 0, POOL, 1), oracles.epsilons)
+        for i, distance in enumerate((*ROUNDS, 0.0)):
+            mean, variance = gp.posterior(found.features)
+            error = model.scale.inverse(mean)
+            worth = _worth(found.epsilon, error, wanted, by_epsilon=epsilon is not None)
+            if distance == 0.0:
+                break
+            top = [found.params[j] for j in np.argsort(-worth)[:8]]
+            found = found + Candidates.at(space, around(space, top, (distance,), 64, (2, i)), oracles.epsilons)
+    best = int(np.argmax(worth))
+    if not np.isfinite(worth[best]):
+        if epsilon is not None:
+            raise BadInput(f"no hyper-parameters reach epsilon={wanted:g}; the least is {found.epsilon.min():.4g}")
+        raise BadInput(f"the model expects no utility of {wanted:g}; the most is {1 - error.min():.4g}")
+    sd = np.sqrt(variance[best])
+    ends = model.scale.inverse(mean[best] + QUANTILE * sd * np.array([1.0, 0.0, -1.0]))
+    low, middle, high = np.clip(1.0 - ends, 0.0, 1.0).tolist()
+    params = found.params[best]
+    return Prediction(params, float(found.epsilon[best]), middle, low, high, any(p.params == params for p in tested))
+
+
+def _worth(epsilon: Array, error: Array, wanted: float, *, by_epsilon: bool) -> Array:
+    if by_epsilon:
+        return np.where(epsilon <= wanted, -error, -np.inf)
+    return np.where(1.0 - error >= wanted, -epsilon, -np.inf)

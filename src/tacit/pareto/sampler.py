@@ -1,0 +1,189 @@
+"""DPareto as an Optuna sampler for studies that minimise (epsilon, error).
+
+Any storage, any number of workers, Optuna's own plots. Each proposal sees all finished trials, and believes of running
+ones what the model expects of them, so that several may run at once.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.trial import TrialState
+
+from tacit.errors import choice, count
+from tacit.gp.exact import GaussianProcess
+from tacit.gp.threads import one_thread
+from tacit.pareto.acquisition import Staircase, exact_privacy, hvpoi
+from tacit.pareto.dominance import nondominated
+from tacit.pareto.surrogate import Candidates, Epsilons, Model, around, scattered
+from tacit.space import Array, Params, Space
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+FAILED = "tacit:failed"
+POOL = 2048  # candidates over the whole space, their epsilons computed once
+CENTRES = 16  # points of the front that are searched around
+Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2) and the models of error and epsilon
+
+
+class DParetoSampler(BaseSampler):
+    """Proposals that are expected to push the privacy-utility front furthest.
+
+    ``epsilons`` is the privacy oracle over many points at once. ``privacy_model="exact"`` (default) computes it for
+    every candidate and models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the
+    known variance of an error, on its scale.
+
+    Follows. Avent et al. (2020), Algorithm 2; with "gp", equations 1 to 3.
+    Differs. Startup points come from an evenly scattered sequence, not independent draws. Epsilon is computed, not
+    modelled, unless asked. Failed trials count as the worst error seen, so that the search leaves them alone.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        epsilons: Epsilons | None,
+        *,
+        startup: int = 16,
+        reference: tuple[float, float] = (10.0, 1.0),
+        privacy_model: str = "exact",
+        scales: tuple[str, str] = ("log", "logit"),
+        noise: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        choice("privacy_model", privacy_model, ("exact", "gp"))
+        self.space, self.startup, self.seed = space, count("startup", startup), count("seed", seed, least=0)
+        self.epsilons = epsilons if privacy_model == "exact" else None
+        self.reference = (float(reference[0]), float(reference[1]))
+        self.published = privacy_model == "gp"
+        self.first, self.second, self.smooth = Model(scales[0]), Model(scales[1], noise), noise > 0
+        self._independent = RandomSampler(seed)
+        self._features: dict[int, Array] = {}
+        self._pool: Candidates | None = None
+
+    # What Optuna asks.
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return dict(self.space.distributions)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        done, failed, running = self.seen(study, but=trial.number)
+        if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
+            # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
+            return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
+        with one_thread():
+            return self.propose(done, failed, running, salt=trial.number)
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def seen(self, study: Study, but: int = -1) -> tuple[list[FrozenTrial], list[FrozenTrial], list[FrozenTrial]]:
+        """Trials that finished, that failed for good, and that are running."""
+        names = set(self.space.names)
+        trials = [t for t in study.get_trials(deepcopy=False) if t.number != but and names <= t.params.keys()]
+        done = [t for t in trials if t.state == TrialState.COMPLETE and np.isfinite(t.values).all()]
+        failed = [t for t in trials if t.state == TrialState.FAIL and FAILED in t.user_attrs]
+        failed += [t for t in trials if t.state == TrialState.COMPLETE and not np.isfinite(t.values).all()]
+        return done, failed, [t for t in trials if t.state == TrialState.RUNNING]
+
+    # One iteration of Algorithm 2.
+
+    def propose(
+        self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial], salt: int
+    ) -> Params:
+        # Step 2: fit the models to what is known, and believe the rest.
+        belief = self._believed(done, failed, running)
+        front = Staircase.of(belief[0], self.reference)
+        # Step 3: maximise the acquisition over the pool and around the front, then once more around the best.
+        pool = self._whole_space()
+        everyone = [*done, *failed, *running]
+        best = np.flatnonzero(nondominated(belief[0]))
+        inside = best[belief[0][best, 0] < self.reference[0]]
+        best = inside if len(inside) else best
+        if len(best) > CENTRES:
+            best = np.random.default_rng((self.seed, salt)).choice(best, CENTRES, replace=False)
+        centres = [everyone[i].params for i in best]
+        local = around(self.space, centres, (0.2, 0.06, 0.02), max(8, 256 // len(centres) // 3), (self.seed, salt, 1))
+        near = Candidates.at(self.space, local, self.epsilons)
+        worth = np.r_[self._worth(front, pool, belief), self._worth(front, near, belief)]
+        candidates = pool + near
+        if not worth.any() and self.epsilons is not None:  # nothing below the reference: go where epsilon is smaller
+            worth = -candidates.epsilon
+        top = [candidates.params[i] for i in np.argsort(-worth)[:6]]
+        nearer = Candidates.at(
+            self.space, around(self.space, top, (0.05, 0.012), 16, (self.seed, salt, 2)), self.epsilons
+        )
+        worth = np.r_[worth, self._worth(front, nearer, belief)]
+        candidates = candidates + nearer
+        tried = {tuple(t.params.values()) for t in everyone}
+        order = np.argsort(-worth)
+        return next(
+            (p for i in order if tuple((p := candidates.params[i]).values()) not in tried), candidates.params[0]
+        )
+
+    def _believed(
+        self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial]
+    ) -> Belief:
+        """Values (n, 2) of all trials, known or believed, and the models that hold them."""
+        values = np.array([t.values for t in done], float)
+        X, lost, pending = self._matrix(done), self._matrix(failed), self._matrix(running)
+        pool, back = self._whole_space().features, self.second.scale.inverse
+        error = self.second.posterior(X, values[:, 1], pool)
+        privacy = self.first.posterior(X, values[:, 0], pool) if self.published else None
+        if failed or running:
+            error, privacy = copy.deepcopy((error, privacy))
+        if self.smooth:  # noisy values: the front is where the model sees it, not at the luckiest draws
+            values[:, 1] = back(error.posterior(X)[0])
+        worst = float(values[:, 1].max())
+        for x in lost:
+            error.append(x, float(self.second.scale.forward(np.array(worst))))
+        z = np.empty(len(pending))
+        for i, x in enumerate(pending):
+            z[i] = error.posterior(x[None])[0][0]
+            error.append(x, float(z[i]))
+        far = np.column_stack([np.full(len(lost), np.inf), np.full(len(lost), worst)])
+        if privacy is not None:
+            e = self.first.scale.inverse(privacy.posterior(pending)[0]) if len(pending) else np.empty(0)
+            for x, v in zip(pending, e, strict=True):
+                privacy.append(x, float(self.first.scale.forward(np.array(v))))
+        else:
+            e = self.epsilons([t.params for t in running]) if self.epsilons and running else np.empty(len(running))
+        return np.concatenate([values, far, np.column_stack([e, back(z)])]), error, privacy
+
+    def _worth(self, front: Staircase, candidates: Candidates, belief: Belief) -> Array:
+        _, error, privacy = belief
+        scale, z = self.second.scale, self._expected(error, candidates)
+        if privacy is None:
+            return exact_privacy(front, candidates.epsilon, *z, scale)
+        return hvpoi(front, self._expected(privacy, candidates), z, (self.first.scale, scale))
+
+    def _expected(self, gp: GaussianProcess, candidates: Candidates) -> tuple[Array, Array]:
+        """Mean and standard deviation; those of the pool are kept current by the process itself."""
+        held = candidates is self._pool
+        mean, variance = (gp.mean, gp.variance) if held else gp.posterior(candidates.features)
+        return mean, np.sqrt(variance)
+
+    def _whole_space(self) -> Candidates:
+        if self._pool is None:
+            self._pool = Candidates.at(
+                self.space, scattered(self.space.dimensions, 0, POOL, self.seed + 1), self.epsilons
+            )
+        return self._pool
+
+    def _matrix(self, trials: Sequence[FrozenTrial]) -> Array:
+        for t in trials:
+            if t.number not in self._features:
+                self._features[t.number] = self.space.features([t.params])[0]
+        rows = [self._features[t.number] for t in trials]
+        return np.array(rows) if rows else np.empty((0, self._whole_space().features.shape[1]))
