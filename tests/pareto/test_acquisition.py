@@ -43,7 +43,7 @@ def test_exact_privacy_is_the_mean_gain_over_draws(scale: Scale) -> None:
     finite = np.where(np.isfinite(e), e, 1e9)
     gains = stairs.gained(finite[:, None], draws)
     # five standard errors and the quadrature's own error, at most 3%
-    assert (np.abs(worth - gains.mean(axis=1)) <= 5 * gains.std(axis=1) / 200 + 3e-2 * worth + 1e-12).all()
+    assert (np.abs(worth - gains.mean(axis=1)) <= 5 * gains.std(axis=1) / 200 + 3e-2 * worth + 1e-4).all()
     assert (worth[40:43] == 0.0).all()
 
 
