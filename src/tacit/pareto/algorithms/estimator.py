@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,10 @@ class PrivateEstimator:
     arguments are kept but for those in the space. ``space`` must contain the ``epsilon`` argument. ``label`` should say
     how the estimator samples and what its neighbours are, since only its documentation knows.
 
-    Guarantee. None of ours: epsilon is taken at the estimator's word. ``delta`` is the delta its epsilon is stated at; a
-    front at a smaller delta is refused. Fitted estimators are dropped after measuring.
-    Edges. ``seed_argument`` (random_state) is passed the seed of the run if the estimator has it; without it equal seeds
-    give unequal answers. An infinite epsilon and one that is not positive are refused.
+    Guarantee. None of ours: epsilon is taken at the estimator's word. ``delta`` is the delta its epsilon is stated at;
+    a front at a smaller delta is refused. Fitted estimators are dropped after measuring.
+    Edges. ``seed_argument`` (random_state) is passed the seed of the run if the estimator has it; without it equal
+    seeds give unequal answers. An infinite epsilon and one that is not positive are refused.
 
     >>> class Majority:
     ...     def __init__(self, epsilon=1.0):
@@ -95,12 +97,11 @@ class PrivateEstimator:
 
 
 def _maker(make: Any) -> tuple[Callable[..., Any], set[str]]:
-    """A function of hyper-parameters that gives a fresh estimator, and the names of the arguments it is known to take."""
-    import inspect
-
+    """A function of hyper-parameters that gives a fresh estimator, and the names of the arguments it takes."""
     if not isinstance(make, type) and hasattr(make, "get_params"):
         kept = make.get_params(deep=False)
-        return lambda **asked: type(make)(**{**kept, **asked}), set(kept)
+        fresh: Callable[..., Any] = type(make)
+        return partial(fresh, **kept), set(kept)
     if not callable(make):
         raise BadInput(f"make must be a class, a function or an estimator with get_params, got {described(make)}")
     return make, set(inspect.signature(make).parameters)
