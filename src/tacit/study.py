@@ -26,6 +26,8 @@ from tacit.space import Space
 if TYPE_CHECKING:
     from tacit.optimise.tuned import Tuned
 
+SEARCH = "tacit:search"
+
 
 class Folder:
     """An output folder: study.db, trials.csv, certificate.json. One run at a time writes to it."""
@@ -87,6 +89,18 @@ def opened(storage: Any, name: str, folder: Folder | None, direction: str) -> op
         for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             study.tell(trial.number, state=TrialState.FAIL)
     return study
+
+
+def begun_alike(study: optuna.Study, space: Space, method: str) -> str:
+    """What is searched and how, to be kept with the study; one that was begun otherwise is refused."""
+    mine = f"method {method!r} over {space.distributions!r}"
+    stored = study.user_attrs.get(SEARCH, mine)
+    if stored != mine:
+        raise BadInput(
+            f"this study was begun with another space or method: {stored}; now {mine}. Start a new study (another "
+            "folder). Nothing was spent"
+        )
+    return mine
 
 
 def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def tune(
         candidates = _grid(space, trials - confirmations(trials))
     terms = Terms(asked.records, asked.bounds, budget, trials, direction)
     bearable(terms, accept_noise)
-    from tacit.study import kept, opened, progress_bar  # loads Optuna
+    from tacit.study import SEARCH, begun_alike, kept, opened, progress_bar  # loads Optuna
 
     with ExitStack() as stack:
         folder = stack.enter_context(kept(out)) if out is not None else None
@@ -101,7 +101,9 @@ def tune(
         listed = _listed(space, candidates, seed)
         sampler = _sampler(method, space, terms.mechanism().scale ** 2, trials, listed, seed)
         study.sampler = sampler
+        search = begun_alike(study, space, method)
         observations = Observations(study, terms, ledger=ledger, noise=noise)
+        study.set_user_attr(SEARCH, search)
         tell = stack.enter_context(progress_bar(study, observations, progress))
         width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
         keep = trials - len(listed or []) if method == "grid" else confirmations(trials)
