@@ -58,13 +58,13 @@ def by_optuna(sampler: str) -> Callable[[int, int], None]:
 
 
 def run(repeats: int) -> list[Figure]:
-    logging.getLogger("optuna").setLevel(logging.WARNING)
     searches = {"tacit": ours, "TPESampler": by_optuna("TPESampler")}
     if importlib.util.find_spec("torch"):
         import torch
 
         torch.set_num_threads(1)
         searches["GPSampler"] = by_optuna("GPSampler")
+    logging.getLogger("optuna").setLevel(logging.WARNING)  # after its import, which sets it
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for search in searches.values():
