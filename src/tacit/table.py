@@ -190,7 +190,8 @@ def _understood(column: Any, seen: Any) -> Any:
         numbers = column.to_numpy(dtype=float, na_value=math.nan, copy=True)
     else:
         cells = column.to_numpy(dtype=object, copy=True)
-        empty = column.isna().to_numpy() | (cells == "")
+        cells[column.isna().to_numpy()] = ""  # first of all: pandas' own NA cannot be compared
+        empty = cells == ""
         cells[empty] = math.nan
         try:
             numbers = cells.astype(float)  # float(cell) for each
