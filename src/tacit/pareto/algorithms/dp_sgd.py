@@ -112,8 +112,8 @@ class Linear(ByLots):
         Differs. Gradients are clipped to (1 - 1e-6) of the clip. That room covers the rounding of sums in double
         precision and of values to the noise's lattice, so the epsilon stated needs no exact arithmetic.
         Edges. Refused unless the classes were named when this object was made, since reading them off the data is not
-        covered. Far slower than ``train``: milliseconds a step. ``noise=Simulation(seed)`` gives a release stamped as
-        without a guarantee, for tests.
+        covered. The ledger must take charges with a delta: composition="basic", or a reserve. Slow: milliseconds a
+        step. ``noise=Simulation(seed)`` gives a release stamped as without a guarantee, for tests.
         """
         if not self.examples.stated:
             raise GuaranteeError(
