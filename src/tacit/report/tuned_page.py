@@ -44,10 +44,16 @@ def write(folder: str | Path) -> Path:
 def page(certificate: dict[str, Any]) -> str:
     """The report of a certificate as HTML. Everything in it was released."""
     try:
-        value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
-        rows = [(name, _number(v)) for name, v in value["params"].items()]
-    except (KeyError, TypeError, AttributeError):
+        return _page(certificate)
+    except BadInput:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError):
         raise BadInput("this certificate is not of a tuning run") from None
+
+
+def _page(certificate: dict[str, Any]) -> str:
+    value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
+    rows = [(name, _number(v)) for name, v in value["params"].items()]
     if value["score"] is not None:
         bar = f" ± {1.96 * value['deviation']:.2g} (95%)" if value["deviation"] is not None else ""
         rows.append(("score", f"{value['score']:.4g}{bar}"))
