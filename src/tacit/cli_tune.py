@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tacit.optimise.tuned import Tuned
     from tacit.privacy.release import Release
 
-METHODS = "observed, random, grid, nonprivate, kusner1, kusner2, kusner3"
+METHODS = "observed, random, grid, nonprivate, gibo, kusner1, kusner2, kusner3"
 
 
 def tune_command(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from tacit.privacy.ledger import Ledger
 
-METHODS = ("observed", "random", "grid", "nonprivate", "kusner1", "kusner2", "kusner3")
+METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
 ANSWER = "tacit:answer"
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 
@@ -58,11 +59,12 @@ def tune(
     ``records`` are public. ``trials`` is fixed in advance. ``out`` is a folder for the released study, the certificate
     and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere, ``at_once`` of them together.
 
-    Guarantee. method="observed" (default), "random" and "grid": mu-GDP for one validation record replaced,
+    Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
     conditional on a Gaussian-process model; "kusner3" is pure epsilon, given true Lipschitz constants; "nonprivate" has
     none. What the model was trained on is not protected by any of them.
-    Follows. Section "private observations" of the documentation; Kusner et al. (2015), Algorithms 1 to 3.
+    Follows. Section "private observations" of the documentation; Kusner et al. (2015), Algorithms 1 to 3; Sopa et al.
+    (2025), Algorithms 1 and 2 ("gibo", for many parameters: ``trials`` are its steps, of several evaluations each).
     Edges. Losses outside the bounds are clipped, missing ones count as the worse bound, and how many is private.
     Noise above a tenth of the bounds' width is refused unless ``accept_noise=True``. Interrupted runs go on from
     ``out`` or ``storage`` without paying twice.
@@ -83,6 +85,10 @@ def tune(
         refused = {"storage": storage, "executor": executor, "at_once": at_once}
         known = _listed(space, 256 if candidates is None else candidates, seed)
         return _kusner((method, asked, space, known, trials, budget), settings, refused, out, options)
+    if method == "gibo":
+        who = {"ledger": ledger, "noise": noise, "executor": executor, "accepted": accept_noise, "seed": seed}
+        refused = {"storage": storage, "candidates": candidates, "at_once": at_once}
+        return _gibo((asked, space, trials, budget), who, refused, out, options, progress)
     if options:
         raise BadInput(f"method {method!r} takes no option {', '.join(sorted(options))}")
     if method == "nonprivate":
@@ -242,6 +248,33 @@ def _kusner(
     with ExitStack() as stack:
         folder = stack.enter_context(kept(out)) if out is not None else None
         made = release(asked, options)
+        if folder is not None:
+            (folder.path / "certificate.json").write_text(json.dumps(made.certificate(), indent=1) + "\n")
+    return made
+
+
+def _gibo(
+    problem: tuple[Objective, Space, int, Any],
+    who: dict[str, Any],
+    refused: dict[str, Any],
+    out: str | Path | None,
+    options: dict[str, Any],
+    progress: bool,
+) -> Release[Tuned]:
+    """The folder holds the certificate, and the journal of released gradients from which an interrupted run goes on."""
+    from tacit.optimise.gibo import FILE, Problem, release
+    from tacit.optimise.gibo_design import Settings
+    from tacit.report.progress import steps_bar
+    from tacit.study import kept
+
+    given = [name for name, value in refused.items() if value is not None]
+    if given:
+        raise BadInput(f"method 'gibo' follows gradients and keeps its own journal in out: no {', '.join(given)}")
+    asked = Problem(*problem, Settings.of(options, problem[0].bounds, problem[1]), **who)
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(out)) if out is not None else None
+        tell = stack.enter_context(steps_bar(asked.trials, progress))
+        made = release(replace(asked, file=folder.path / FILE) if folder is not None else asked, tell)
         if folder is not None:
             (folder.path / "certificate.json").write_text(json.dumps(made.certificate(), indent=1) + "\n")
     return made

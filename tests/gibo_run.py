@@ -1,0 +1,38 @@
+"""A small DP-GIBO run with a real ledger, in a folder, that may be killed: ``python gibo_run.py FOLDER SECONDS``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit
+from tacit.objective import Objective
+from tacit.optimise.gibo import FILE, Problem, release
+from tacit.optimise.gibo_design import Settings
+
+STEPS, RECORDS = 8, 500
+DATA = 0.3 + 0.1 * np.random.default_rng(0).normal(size=RECORDS)
+
+
+def run(folder: Path, seconds: float = 0.0, fails: bool = False) -> Any:
+    def losses(params: dict) -> np.ndarray:
+        if fails:
+            raise RuntimeError
+        time.sleep(seconds / 4)
+        out: np.ndarray = (params["x"] - DATA) ** 2 + params["y"] ** 2
+        return out
+
+    space = tacit.Space({"x": tacit.Float(0.0, 1.0), "y": tacit.Float(0.0, 1.0)})
+    budget = tacit.Budget.gdp(1.0)
+    with tacit.Ledger.open(folder / "ledger.db", "l", tacit.Budget.gdp(2.0)) as ledger:
+        settings = Settings.of({}, (0.0, 1.0), space)
+        asked = Objective(losses, RECORDS, (0.0, 1.0))
+        return release(Problem(asked, space, STEPS, budget, settings, ledger=ledger, file=folder / FILE))
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), float(sys.argv[2]))
