@@ -148,8 +148,8 @@ def ledger_verify(
     """
     from tacit.privacy.ledger import Ledger
 
-    opened = Ledger.open(ledger, name)
     try:
+        opened = Ledger.open(ledger, name)  # looks at the last entry already
         opened.verify(head=head)
     except LedgerTampered as error:
         if as_json:
@@ -216,8 +216,9 @@ def verify(
 
 def _register() -> None:
     """Verbs that have a file of their own."""
-    from tacit import cli_tune
+    from tacit import cli_pareto, cli_tune
 
+    app.command("pareto")(cli_pareto.pareto_command)
     app.command("tune")(cli_tune.tune_command)
     app.command("report")(cli_tune.report_command)
 

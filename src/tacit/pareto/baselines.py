@@ -121,7 +121,8 @@ class FixedEpsilonSampler(_Own):
         worth = np.where(within, 2.0 * np.sqrt(variance) - mean, -np.inf)
         if not within.any():
             worth = -np.abs(np.log(np.maximum(found.epsilon, 1e-9) / target))
-        return found.params[int(np.argmax(worth))]
+        tried = [t.params for t in done]
+        return next((found.params[i] for i in np.argsort(-worth)[:64] if found.params[i] not in tried), found.params[0])
 
 
 def grid(space: Space, per_axis: int) -> PointsSampler:

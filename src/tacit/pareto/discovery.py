@@ -72,6 +72,8 @@ def discover(
     trials, startup, repeats = count("trials", trials), count("startup", startup), count("repeats", repeats)
     choice("privacy_model", privacy_model, ("exact", "gp"))
     corner = _corner(reference)
+    usual = getattr(executor, "_max_workers", 1) if executor else 1
+    width = count("at_once", usual if at_once is None else at_once)
     study = _study(storage, study_name, take_over)
     _agree(study, oracles, repeats, private is not None)
     test = ObservedTest(study, oracles, private, trials, repeats) if private is not None else None
@@ -84,7 +86,6 @@ def discover(
             oracles.space, oracles.epsilons, startup=min(startup, trials), reference=corner, **about
         )
     study.sampler = sampler
-    width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
     with ExitStack() as stack:
         tell = stack.enter_context(_bar(trials)) if progress is True else progress or (lambda done, total: None)
         _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
@@ -226,13 +227,14 @@ def _study(storage: Any, name: str, take_over: bool) -> Study:
 
 def _agree(study: Study, oracles: Oracles, repeats: int, private: bool) -> None:
     """One study, one kind of epsilon and one kind of utility."""
-    about = {
+    about: dict[str, Any] = {
         "name": oracles.name,
         "label": oracles.label,
         "delta": oracles.delta,
         "repeats": repeats,
         "private": private,
     }
+    about["space"] = {name: str(d) for name, d in oracles.space.distributions.items()}
     mine, stored = json.dumps(about, sort_keys=True), study.user_attrs.get(ABOUT)
     if stored is None:
         study.set_user_attr(ABOUT, mine)

@@ -137,29 +137,28 @@ class DParetoSampler(BaseSampler):
     ) -> Belief:
         """Values (n, 2) of all trials, known or believed, and the models that hold them."""
         values = np.array([t.values for t in done], float)
-        X, lost, pending = self._matrix(done), self._matrix(failed), self._matrix(running)
+        lost = np.column_stack([np.full(len(failed), np.inf), np.full(len(failed), values[:, 1].max())])
+        values = np.concatenate([values, lost])
+        X, pending = self._matrix([*done, *failed]), self._matrix(running)
         pool, back = self._whole_space().features, self.second.scale.inverse
         error = self.second.posterior(X, values[:, 1], pool)
-        privacy = self.first.posterior(X, values[:, 0], pool) if self.published else None
-        if failed or running:
-            error, privacy = copy.deepcopy((error, privacy))
+        privacy = self.first.posterior(X[: len(done)], values[: len(done), 0], pool) if self.published else None
         if self.smooth:  # noisy values: the front is where the model sees it, not at the luckiest draws
             values[:, 1] = back(error.posterior(X)[0])
-        worst = float(values[:, 1].max())
-        for x in lost:
-            error.append(x, float(self.second.scale.forward(np.array(worst))))
-        z = np.empty(len(pending))
+        if not running:
+            return values, error, privacy
+        error, privacy = copy.deepcopy((error, privacy))
+        e = self.epsilons([t.params for t in running]) if self.epsilons else np.empty(len(running))
+        f = np.empty(len(running))
         for i, x in enumerate(pending):
-            z[i] = error.posterior(x[None])[0][0]
-            error.append(x, float(z[i]))
-        far = np.column_stack([np.full(len(lost), np.inf), np.full(len(lost), worst)])
-        if privacy is not None:
-            e = self.first.scale.inverse(privacy.posterior(pending)[0]) if len(pending) else np.empty(0)
-            for x, v in zip(pending, e, strict=True):
-                privacy.append(x, float(self.first.scale.forward(np.array(v))))
-        else:
-            e = self.epsilons([t.params for t in running]) if self.epsilons and running else np.empty(len(running))
-        return np.concatenate([values, far, np.column_stack([e, back(z)])]), error, privacy
+            z = float(error.posterior(x[None])[0][0])
+            error.append(x, z)
+            f[i] = back(np.array(z))
+            if privacy is not None:
+                z = float(privacy.posterior(x[None])[0][0])
+                privacy.append(x, z)
+                e[i] = self.first.scale.inverse(np.array(z))
+        return np.concatenate([values, np.column_stack([e, f])]), error, privacy
 
     def _worth(self, front: Staircase, candidates: Candidates, belief: Belief) -> Array:
         _, error, privacy = belief

@@ -1,0 +1,253 @@
+"""The loop: it finds known fronts, resumes, shares a study, goes on after failures and refuses what it must."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from pareto_toys import Answers, Breaks, Noisy, Singly, Toy
+
+import tacit
+from tacit.errors import BadInput, ObjectiveError
+from tacit.pareto import DParetoSampler, Front, discover
+from tacit.pareto.baselines import DrawnSampler
+from tacit.space import Space
+
+ASKED: dict[str, Any] = {"delta": 1e-6, "trials": 40, "startup": 12}
+
+
+def best_hypervolume() -> float:
+    """Of the toy's true front, error = 1 - 0.9 e / (1 + e), up to (10, 1): the integral of 0.9 e / (1 + e)."""
+    return 0.9 * (10 - np.log(11))
+
+
+@pytest.mark.parametrize("privacy_model", ["exact", "gp"])
+def test_the_front_of_the_toy_is_found(privacy_model: str) -> None:
+    front = discover(Toy(), **ASKED, privacy_model=privacy_model)
+    random = discover(Toy(), **ASKED, sampler=DrawnSampler(Space(Toy().space), seed=1))
+    assert front.hypervolume() > 0.93 * best_hypervolume()
+    assert best_hypervolume() - front.hypervolume() < 0.6 * (best_hypervolume() - random.hypervolume())
+
+
+def test_proposed_points_carry_the_epsilon_of_the_oracle() -> None:
+    front = discover(Toy(), **ASKED)
+    assert [p.epsilon for p in front.tested] == [p.params["steps"] / p.params["noise"] for p in front.tested]
+
+
+def test_the_exact_form_proposes_points_below_the_reference() -> None:
+    """It knows epsilon, so after startup it never tests a point beyond what is of interest."""
+    front = discover(Toy(), **ASKED, reference=(1.0, 1.0))
+    assert all(p.epsilon < 1.0 for p in front.tested[12:])
+
+
+def test_equal_seeds_give_equal_fronts() -> None:
+    assert discover(Noisy(), **ASKED, repeats=2) == discover(Noisy(), **ASKED, repeats=2)
+
+
+def test_repeats_give_mean_best_and_worst() -> None:
+    front = discover(Noisy(), delta=0.0, trials=5, repeats=4)
+    for p in front.tested:
+        assert len(p.runs) == 4
+        assert (p.worst, p.best) == (min(p.runs), max(p.runs))
+        assert p.utility == pytest.approx(np.mean(p.runs))
+        assert p.worst < p.best
+
+
+def test_a_scalar_oracle_an_error_and_a_choice_are_enough() -> None:
+    front = discover(Singly(), delta=0.0, trials=30)
+    assert {p.params["model"] for p in front.points if p.epsilon > 1} == {"a"}
+
+
+def test_an_interrupted_study_goes_on_and_equals_one_that_was_not(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    assert len(discover(Toy(), **{**ASKED, "trials": 15}, storage=storage).tested) == 15
+    front = discover(Toy(), **ASKED, storage=storage)
+    assert len(front.tested) == 40
+    assert front.tested[:15] == discover(Toy(), **{**ASKED, "trials": 15}).tested
+
+
+def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), delta=1e-6, trials=2, storage=storage)
+    for other, asked in ((Toy(), {"delta": 1e-5}), (Noisy(), {"delta": 1e-6}), (Toy(), {"delta": 1e-6, "repeats": 2})):
+        with pytest.raises(BadInput, match="was begun with"):
+            discover(other, trials=3, storage=storage, **asked)
+    optuna.create_study(storage=storage, study_name="one objective")
+    with pytest.raises(BadInput, match=r"storage cannot be opened|two objectives"):
+        discover(Toy(), delta=0.0, trials=3, storage=storage, study_name="one objective")
+
+
+def test_a_killed_process_leaves_a_trial_that_take_over_closes(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), **{**ASKED, "trials": 4}, storage=storage)
+    study = optuna.load_study(study_name="pareto", storage=storage)
+    study.ask(fixed_distributions=Space(Toy().space).distributions)  # and whoever asked is gone
+    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage).tested) == 5
+    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage, take_over=True).tested) == 6
+
+
+def test_two_processes_share_one_study_and_test_each_point_once(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), **{**ASKED, "trials": 1}, storage=storage)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\nfrom pareto_toys import Toy\nfrom tacit.pareto import discover\n"
+        f"discover(Toy(), delta=1e-6, trials=24, startup=12, storage={storage!r})"
+    )
+    tests = str(Path(__file__).parents[1])
+    both = [subprocess.Popen([sys.executable, "-c", code, tests]) for _ in range(2)]
+    assert [p.wait(timeout=120) for p in both] == [0, 0]
+    front = discover(Toy(), delta=1e-6, trials=24, startup=12, storage=storage)
+    assert len(front.tested) == 24
+    assert len({str(p.params) for p in front.tested}) == 24
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_executor_runs_several_points_at_once(pool: Any) -> None:
+    with pool(2) as executor:
+        front = discover(Toy(), **{**ASKED, "trials": 26}, executor=executor, at_once=4)
+    assert len({str(p.params) for p in front.tested}) == 26
+
+
+def test_running_trials_are_believed_so_the_next_proposal_looks_elsewhere() -> None:
+    space = Space(Toy().space)
+    sampler = DParetoSampler(space, lambda ps: Toy().epsilons(ps, 0.0), startup=10, seed=3)
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+    for _ in range(12):
+        trial = study.ask(fixed_distributions=space.distributions)
+        study.tell(trial, [Toy().epsilons([trial.params], 0.0)[0], 1 - Toy().utility(trial.params, 0)])
+    asked = [study.ask(fixed_distributions=space.distributions).params for _ in range(4)]
+    cube = space.cube(asked)
+    apart = np.linalg.norm(cube[:, None] - cube[None], axis=2)[np.triu_indices(4, 1)]
+    assert apart.min() > 0.02
+
+
+def test_a_point_that_fails_twice_is_recorded_and_the_study_goes_on() -> None:
+    front = discover(Breaks(), **ASKED)
+    assert front.failed
+    assert len(front.tested) + len(front.failed) == 40
+    assert all(p["rate"] > 0.6 for p in front.failed)
+    # after startup the search leaves the failing part alone for the most part
+    assert sum(p.params["rate"] <= 0.6 for p in front.tested[-20:]) >= 15
+
+
+def test_a_run_that_fails_once_is_tried_again() -> None:
+    def every_third_call_raises(calls: int) -> float:
+        if calls % 3 == 0:
+            raise ValueError("no")
+        return 0.5
+
+    algorithm = Answers(every_third_call_raises)
+    assert len(discover(algorithm, delta=0.0, trials=6).tested) == 6
+    assert algorithm.calls == 8
+
+
+@pytest.mark.parametrize("answer", [float("nan"), lambda calls: 1 / 0])
+def test_nothing_but_failures_stops_after_startup(answer: Any) -> None:
+    algorithm = Answers(answer)
+    with pytest.raises(ObjectiveError, match="first 5 points all failed"):
+        discover(algorithm, delta=0.0, trials=50, startup=5)
+    assert algorithm.calls == 10
+
+
+def test_what_a_failing_run_said_is_not_repeated() -> None:
+    with pytest.raises(ObjectiveError) as refused:
+        discover(Answers(lambda calls: int("record 17")), delta=0.0, trials=4, startup=2)
+    assert "record 17" not in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [1.5, -0.1, "high", None, [0.1, 0.2], float("inf")])
+def test_a_utility_outside_its_range_stops_the_study(answer: Any) -> None:
+    algorithm = Answers(answer)
+    with pytest.raises(ObjectiveError, match=r"\[0, 1\]"):
+        discover(algorithm, delta=0.0, trials=5)
+    assert algorithm.calls == 1
+
+
+def test_a_constant_utility_gives_the_most_private_point() -> None:
+    class Constant(Toy):
+        def utility(self, params: dict[str, Any], seed: int) -> float:
+            return 0.5
+
+    front = discover(Constant(), delta=0.0, trials=25)
+    assert len(front.points) == 1
+    assert front.points[0].epsilon == min(p.epsilon for p in front.tested)
+    assert front.points[0].epsilon < 0.012  # the least of the space is 0.01
+
+
+def test_an_infinite_epsilon_stays_out_of_the_front() -> None:
+    front = discover(Answers(0.5, float("inf")), delta=0.0, trials=20, startup=5)
+    assert (len(front.tested), front.points, front.hypervolume()) == (20, (), 0.0)
+    with pytest.raises(BadInput, match="empty"):
+        front.at(epsilon=1.0)
+
+
+def test_an_epsilon_of_zero_is_a_point_like_any_other() -> None:
+    front = discover(Answers(0.5, 0.0), delta=0.0, trials=20, startup=5)
+    assert front.at(epsilon=0.1).epsilon == 0.0
+    assert front.hypervolume() == 5.0
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, float("nan")])
+def test_an_epsilon_that_is_none_stops_the_study(epsilon: float) -> None:
+    with pytest.raises(ObjectiveError, match="epsilon"):
+        discover(Answers(0.5, epsilon), delta=0.0, trials=3)
+
+
+def test_a_reference_below_every_point_is_worked_towards() -> None:
+    """No startup point lies below it; the search goes to smaller epsilons until one does."""
+    front = discover(Toy(), delta=0.0, trials=30, startup=6, reference=(0.012, 1.0))
+    assert not any(p.epsilon < 0.012 for p in front.tested[:6])
+    assert front.hypervolume() > 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"trials": 0},
+        {"trials": 2.5},
+        {"delta": 1.0},
+        {"delta": -0.1},
+        {"delta": float("nan")},
+        {"startup": 0},
+        {"repeats": 0},
+        {"reference": (0.0, 1.0)},
+        {"reference": (10.0, float("inf"))},
+        {"reference": (1.0, 1.0, 1.0)},
+        {"privacy_model": "guess"},
+        {"at_once": 0},
+        {"storage": "nosuch://place"},
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_refused_before_anything_runs(asked: dict[str, Any]) -> None:
+    algorithm = Answers(0.5)
+    with pytest.raises(BadInput):
+        discover(algorithm, **{"delta": 0.0, "trials": 3, **asked})
+    assert algorithm.calls == 0
+
+
+@pytest.mark.parametrize("missing", ["label", "space", "utility", "epsilons"])
+def test_an_algorithm_without_its_parts_is_refused(missing: str) -> None:
+    broken = type("Broken", (Toy,), {missing: None, "each_utility": None})()
+    with pytest.raises(BadInput):
+        discover(broken, delta=0.0, trials=3)
+    with pytest.raises(BadInput, match="class"):
+        discover(Toy, delta=0.0, trials=3)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    discover(Toy(), delta=0.0, trials=4, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_public_face() -> None:
+    front = tacit.pareto.discover(Toy(), delta=1e-6, trials=20, startup=16, reference=(10, 1), storage=None)
+    assert isinstance(front, Front)
+    assert "NOT PRIVATE" in str(front)
