@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from shard_parts import Part
 
+import tacit
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective
 from tacit.optimise.shards import STEPS, Clipped, GradientMean, Shards, gradient_total, loss_total, reach
@@ -189,6 +191,28 @@ def test_a_failing_shard_does_not_show_what_it_said() -> None:
         )
     assert "patient" not in str(caught.value)
     assert pickle.loads(pickle.dumps(Shards([Part(np.ones((1, 1)))]))).parts[0] is not None
+
+
+@pytest.mark.parametrize("kind", [None, ThreadPoolExecutor, ProcessPoolExecutor])
+def test_private_observations_take_shards(kind) -> None:
+    """Serial, threads and processes find the same sums, hence the same study under the same simulated noise."""
+    data, _, _ = problem()
+    space = {name: tacit.Float(0.0, 1.0) for name in "abcd"}
+    arguments = {"records": 700, "bounds": (0.0, 3.0), "budget": Budget.gdp(5.0), "trials": 6, "progress": False}
+    whole = tacit.tune(Part(data), space, **arguments, noise=Simulation(3)).value.to_json()
+    with kind(2) if kind else nullcontext() as pool:
+        made = tacit.tune(shards_of(data, 100, 350), space, **arguments, noise=Simulation(3), executor=pool, at_once=1)
+        assert made.value.to_json() == whole
+        with pytest.raises(ObjectiveError, match="700 records together"):
+            tacit.tune(shards_of(data, 100), space, **{**arguments, "records": 701}, executor=pool, at_once=1)
+
+
+def test_an_executor_that_cannot_send_the_objective_says_so_without_quoting_it() -> None:
+    _, clipped, listed = problem()
+    asked = Objective(Shards([lambda params: np.zeros(1)]), 1, (0, 1))
+    with ProcessPoolExecutor(1) as pool, pytest.raises(ObjectiveError, match="the executor could not run") as caught:
+        gradient_total(asked, listed, clipped, executor=pool, memory={})
+    assert "lambda" not in str(caught.value)
 
 
 def test_dask_workers_hold_their_own_records() -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError, count
 from tacit.objective import Objective
+from tacit.optimise.shards import Shards, loss_total, losses_future
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
@@ -158,7 +159,7 @@ class Observations:
 
 def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> int:
     """The exact clipped sum at params. Runs where the data is; only a whole number travels. Private."""
-    return mechanism.total(objective.losses(params))
+    return loss_total(objective, mechanism, params)
 
 
 def run(
@@ -256,6 +257,8 @@ def _submit(executor: Executor | None, objective: Objective, mechanism: BoundedM
     """A future of the clipped sum: from the executor, or evaluated here and now."""
     if executor is not None:
         try:
+            if isinstance(objective.function, Shards):
+                return losses_future(executor, objective, mechanism, params)
             return executor.submit(evaluate, objective, mechanism, params)
         except Exception as error:
             kind = error

@@ -11,6 +11,7 @@ the same sum to the last bit, and one record moves it by a bounded amount in flo
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, described, positive
+from tacit.errors import BadInput, ObjectiveError, TacitError, described, positive
 from tacit.objective import Objective, called
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import MOST_RECORDS, BoundedMean
@@ -224,13 +225,49 @@ def _complete(objective: Objective, found: int) -> None:
         raise ObjectiveError(f"the shards hold {found} records together; records={objective.records} was promised")
 
 
+def losses_future(executor: Executor, objective: Objective, mean: BoundedMean, params: Params) -> Future[int]:
+    """A future of ``loss_total`` of an objective in shards, one task for each part."""
+    parts = objective.function.parts if isinstance(objective.function, Shards) else ()
+    futures: list[Future[tuple[int, int]]] = [executor.submit(_part_losses, part, mean, params) for part in parts]
+    whole, lock = Future[int](), threading.Lock()
+    whole.set_running_or_notify_cancel()
+
+    def arrived(_: Any) -> None:
+        with lock:
+            if whole.done() or not all(future.done() for future in futures):
+                return
+            try:
+                found = [future.result() for future in futures]
+                _complete(objective, sum(n for _, n in found))
+                whole.set_result(sum(total for total, _ in found))
+            except BaseException as error:
+                whole.set_exception(error)
+
+    for future in futures:
+        future.add_done_callback(arrived)
+    return whole
+
+
 def _gathered(executor: Executor | None, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """The answers in order: here one after another, or from the executor all at once."""
+    """The answers in order: here one after another, or from the executor all at once.
+
+    What an executor adds to the objective's own failures is named by type alone: its message may quote what was sent.
+    """
     if executor is None:
         return [work(*call) for call in calls]
-    futures: list[Future[Any]] = [executor.submit(work, *call) for call in calls]
+    futures: list[Future[Any]] = []
     try:
+        for call in calls:
+            futures.append(executor.submit(work, *call))
         return [future.result() for future in futures]
+    except TacitError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
     finally:
         for future in futures:
             future.cancel()
+    raise ObjectiveError(
+        f"the executor could not run the objective ({kind}): a worker died, or the objective cannot be sent to one. "
+        "What was released is kept; run again with the same out"
+    )
