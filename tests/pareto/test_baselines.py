@@ -1,0 +1,59 @@
+"""The searches DPareto is held against run in the same loop and stay within their rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pareto_toys import Toy
+
+from tacit.errors import BadInput
+from tacit.pareto import discover
+from tacit.pareto.algorithms.random_search import RANDOM
+from tacit.pareto.baselines import DrawnSampler, FixedEpsilonSampler, grid, nsga2, tpe
+from tacit.space import Float, Int, Space
+
+SPACE = Space(Toy().space)
+
+
+def known(params: list[dict[str, float]]) -> np.ndarray:
+    return Toy().epsilons(params, 0.0)
+
+
+def test_a_grid_tests_each_of_its_points_once() -> None:
+    front = discover(Toy(), delta=0.0, trials=27, sampler=grid(SPACE, 3))
+    assert [p.params for p in front.tested] == SPACE.grid(3)
+
+
+def test_random_search_draws_from_its_table_and_stays_in_the_space() -> None:
+    table = RANDOM["adult"]
+    space = Space(
+        {
+            "epochs": Int(1, 64),
+            "lot": Int(8, 512),
+            "rate": Float(5e-4, 5e-2, log=True),
+            "variance": Float(0.1, 16.0),
+            "clip": Float(0.1, 4.0),
+        }
+    )
+    sampler = DrawnSampler(space, table, seed=1)
+    drawn = [sampler.point(None, type("T", (), {"number": i})()) for i in range(200)]  # type: ignore[arg-type]
+    assert all(8 <= p["lot"] <= 512 and p["rate"] <= 5e-2 and isinstance(p["epochs"], int) for p in drawn)
+    assert 100 < np.mean([p["lot"] for p in drawn]) < 170  # a normal about 128, cut at 8
+    assert len({p["rate"] for p in drawn}) > 50
+    with pytest.raises(BadInput, match="table must name"):
+        DrawnSampler(SPACE, table)
+
+
+def test_the_sweep_works_on_its_targets() -> None:
+    targets = [0.3, 1.0, 3.0]
+    front = discover(Toy(), delta=0.0, trials=30, sampler=FixedEpsilonSampler(SPACE, known, targets, startup=9, seed=2))
+    for i, p in enumerate(front.tested[9:], start=9):
+        assert targets[i % 3] / 3 <= p.epsilon <= targets[i % 3]
+    assert front.at(epsilon=1.0).utility > 0.3
+
+
+@pytest.mark.parametrize("sampler", [nsga2(1, population=8), tpe(1, startup=8), DrawnSampler(SPACE, seed=1)])
+def test_peers_run_in_the_same_loop(sampler: object) -> None:
+    front = discover(Toy(), delta=0.0, trials=20, sampler=sampler)  # type: ignore[arg-type]
+    assert len(front.tested) == 20
+    assert front.hypervolume() > 0

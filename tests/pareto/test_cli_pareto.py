@@ -1,0 +1,81 @@
+"""`tacit pareto` from the shell: JSON alone on standard output, files, resume, refusals with their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = str(Path(__file__).parents[1])
+QUICK = ["--delta", "0", "--trials", "6", "--startup", "4"]
+
+
+def tacit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    code = "from tacit.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": TESTS, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, "pareto", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_front_in_json_with_files_and_resumed(tmp_path: Path) -> None:
+    done = tacit("pareto_toys:toy", *QUICK, "--out", "front", "--epsilon", "50", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["private"], document["label"], len(document["tested"])) == (
+        False,
+        "no sampling, one record replaced",
+        6,
+    )
+    assert document["asked"][0]["tested"]["epsilon"] <= 50
+    assert {Path(f).name for f in document["files"].values()} == {"front.csv", "front.json", "front.svg", "front.html"}
+    assert all((tmp_path / f).exists() for f in document["files"].values())
+    more = tacit("pareto_toys:toy", *QUICK[:3], "9", "--startup", "4", "--out", "front", "--json", cwd=tmp_path)
+    assert json.loads(more.stdout)["tested"][:6] == document["tested"]
+
+
+def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
+    done = tacit("--algorithm", "sparse_vector", *QUICK, "--workers", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "NOT PRIVATE" in done.stdout
+
+
+def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
+    private = ["--test-epsilon", "1", "--ledger", "ledger.db", "--ledger-name", "set"]
+    code = "from tacit import *; Ledger.open('ledger.db', 'set', Budget.approximate(1.0, 1e-6))"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    done = tacit("pareto_toys:Toy", *QUICK, *private, "--out", "front", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["guarantee"]["unit"] == "one test record replaced"
+    check = "import sys; sys.argv = ['tacit', 'verify', 'front/certificate.json', '--ledger', 'ledger.db']\n"
+    checked = subprocess.run([sys.executable, "-c", check + "from tacit.cli import main; main()"], cwd=tmp_path)
+    assert checked.returncode == 0
+    again = tacit("pareto_toys:Toy", *QUICK, *private, "--json", cwd=tmp_path)
+    assert again.returncode == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nowhere:thing"],
+        ["pareto_toys"],
+        ["pareto_toys:toy", "--trials", "0"],
+        ["pareto_toys:toy", "--delta", "1"],
+        ["pareto_toys:toy", "--algorithm", "sparse_vector"],
+        ["pareto_toys:toy", "--table", "x.csv"],
+        ["pareto_toys:toy", "--ledger", "ledger.db"],
+        ["--algorithm", "nothing"],
+        ["--algorithm", "logistic_sgd"],
+        ["--algorithm", "sparse_vector", "--table", "x.csv"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_one_line_and_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
+    done = tacit(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tacit: ")
+    assert "Traceback" not in done.stderr

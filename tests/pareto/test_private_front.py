@@ -1,0 +1,150 @@
+"""A private front: its guarantee, its payment, its noise, and that nothing exact is kept."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from pareto_toys import Noisy, Toy
+
+from tacit import Budget, Ledger, Simulation
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError
+from tacit.pareto import Front, PrivateTest, discover
+from tacit.pareto.private_test import UNIT
+
+BUDGET = Budget.approximate(1.0, 1e-6)
+ASKED: dict[str, Any] = {"delta": 1e-6, "trials": 12, "startup": 6, "repeats": 2}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.open(tmp_path / "ledger.db", "test set", Budget.approximate(2.0, 1e-5))
+
+
+def test_the_guarantee_is_unconditional_for_one_test_record(ledger: Ledger) -> None:
+    front = discover(Noisy(), **ASKED, private=PrivateTest(BUDGET, ledger))
+    assert (front.guarantee.kind, front.guarantee.unit) == ("unconditional", UNIT)
+    assert front.guarantee.epsilon(1e-6) == pytest.approx(1.0)
+    assert "Training records are NOT protected" in front.audience
+    assert "NOT PRIVATE" not in front.plot().svg
+    certificate = front.release().certificate()
+    assert ledger.verify_certificate(certificate).paid
+    assert Front.from_json(front.to_json()).private
+
+
+def test_all_observations_are_charged_once_and_before_any_run(ledger: Ledger, tmp_path: Path) -> None:
+    private = PrivateTest(BUDGET, ledger)
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), **ASKED, private=private, storage=storage)
+    front = discover(Toy(), **ASKED, private=private, storage=storage)  # a second call adds nothing
+    charges = [e for e in ledger.entries() if e.kind == "charge"]
+    assert len(charges) == 1
+    assert "12 x 2 observations" in charges[0].purpose
+    assert len(front.tested) == 12
+
+
+def test_a_ledger_that_cannot_pay_stops_everything(tmp_path: Path) -> None:
+    poor = Ledger.open(tmp_path / "ledger.db", "poor", Budget.approximate(0.1, 1e-6))
+
+    class Never(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            raise AssertionError("must not run")
+
+    with pytest.raises(BudgetRefused):
+        discover(Never(), **ASKED, private=PrivateTest(BUDGET, poor))
+
+
+def test_the_noise_is_that_of_the_composed_mechanism() -> None:
+    """T R = 400 Gaussian means; the standard deviation of as many draws is within 15% but once in 20,000 runs."""
+
+    class Half(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            return np.full(self.records, 0.5)
+
+    front = discover(
+        Half(), delta=0.0, trials=20, startup=20, repeats=20, private=PrivateTest(BUDGET, noise=Simulation(1))
+    )
+    runs = np.array([p.runs for p in front.tested])
+    expected = math.sqrt(400) / (2000 * BUDGET.mu())
+    assert runs.std() == pytest.approx(expected, rel=0.15)
+    assert front.guarantee.kind == "none"  # simulated noise protects nobody
+
+
+def test_nothing_exact_is_stored(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), storage=storage)
+    study = optuna.load_study(study_name="pareto", storage=storage)
+    for point, trial in zip(front.tested, study.trials, strict=True):
+        exact = Toy().utility(trial.params, 0)
+        for number in (*point.runs, point.utility, 1 - trial.values[1], *trial.user_attrs["tacit:runs"]):
+            assert abs(number - exact) > 1e-12
+        assert len(set(point.runs)) == 2  # each run has its own noise, though the toy has none
+
+
+def test_points_are_placed_where_the_model_sees_them() -> None:
+    front = discover(Toy(), **{**ASKED, "trials": 30}, private=PrivateTest(Budget.approximate(4.0, 1e-6)))
+    off = [abs(p.utility - Toy().utility(p.params, 0)) for p in front.tested]
+    raw = [abs(np.mean(p.runs) - Toy().utility(p.params, 0)) for p in front.tested]
+    assert all(p.deviation is not None and 0 <= p.utility <= 1 for p in front.tested)
+    assert np.mean(off) < 1.2 * np.mean(raw)
+    assert front.predict(epsilon=1.0).epsilon <= 1.0
+
+
+def test_other_terms_or_an_exact_study_are_refused(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), **ASKED, storage=storage)
+    with pytest.raises(BadInput):
+        discover(Toy(), **ASKED, private=PrivateTest(BUDGET), storage=storage)
+    storage = f"sqlite:///{tmp_path}/other.db"
+    discover(Toy(), **ASKED, private=PrivateTest(BUDGET), storage=storage)
+    for asked in ({"trials": 13}, {"private": PrivateTest(Budget.approximate(2.0, 1e-6))}, {"private": None}):
+        with pytest.raises(BadInput):
+            discover(Toy(), **{**ASKED, "private": PrivateTest(BUDGET), **asked}, storage=storage)
+
+
+def test_a_failing_run_stops_a_private_study_and_says_nothing() -> None:
+    class Fails(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            raise ValueError("record 17")
+
+    with pytest.raises(ObjectiveError) as refused:
+        discover(Fails(), **ASKED, private=PrivateTest(BUDGET))
+    assert "record 17" not in str(refused.value)
+
+
+def test_a_missing_record_counts_as_worst_and_a_missing_shape_is_refused() -> None:
+    class Missing(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            return np.full(self.records, np.nan)
+
+    front = discover(Missing(), **ASKED, private=PrivateTest(Budget.approximate(8.0, 1e-6)))
+    assert max(p.utility for p in front.tested) < 0.1
+
+    class Short(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            return np.zeros(3)
+
+    with pytest.raises(ObjectiveError, match="per test record"):
+        discover(Short(), **ASKED, private=PrivateTest(BUDGET))
+
+
+def test_workers_send_sums_and_draws_happen_here() -> None:
+    with ProcessPoolExecutor(2) as pool:
+        front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), executor=pool)
+    assert len(front.tested) == 12
+
+
+def test_what_cannot_be_a_private_test_is_refused() -> None:
+    with pytest.raises(BadInput):
+        PrivateTest(1.0)  # type: ignore[arg-type]
+
+    class Scalar(Toy):
+        each_utility = None  # type: ignore[assignment]
+
+    with pytest.raises(BadInput, match="each_utility"):
+        discover(Scalar(), **ASKED, private=PrivateTest(BUDGET))
