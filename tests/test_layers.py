@@ -19,7 +19,7 @@ ALLOWED = {
     "gp": GROUND | {"gp"},
     **{room: GROUND | ROOMS | {room} for room in METHODS},
 }
-ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"integrations", "report", "plan", "study", "table", "tuning"}
+ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"auditing", "integrations", "report", "plan", "study", "table", "tuning"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -21,6 +21,7 @@ PUBLIC = {
     "Space",
     "TacitError",
     "__version__",
+    "audit",
     "compose",
     "mechanisms",
     "pareto",

@@ -1,0 +1,195 @@
+"""A recorder of what enters the mechanisms: run on one data set, replay on a neighbour, compare.
+
+The recorder is a source of (simulated) noise. On the first run it draws noise and writes down every value that it was
+asked to hide. On the replay it gives
+
+    answers   the very answers of the first run, whatever value comes in. The replay then knows what an observer knows:
+              everything public, such as where to look next, must be the same, and values may differ by their
+              sensitivity only. For methods that release every noisy value.
+    coins     the noise of the first run on the new value. For methods that keep noisy values to themselves.
+
+What is found is a fact about these two data sets; it refutes a claim, and never proves one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import choice
+from tacit.privacy.guarantee import Budget
+
+Array = NDArray[np.float64]
+KINDS = ("gaussian", "gaussian_whole", "laplace", "gumbel")
+REPLAYS = ("answers", "coins")
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class Entered:
+    """A value that entered a mechanism, and what came out. Private; not printed."""
+
+    kind: str
+    value: Array
+    scale: float
+    noise: Array
+    answer: Any
+
+    @property
+    def public(self) -> tuple[str, tuple[int, ...], float]:
+        """What may be seen of it: kind, shape and scale."""
+        return self.kind, self.value.shape, self.scale
+
+
+@dataclass(repr=False)
+class Tape:
+    """Everything that one run did: values that entered mechanisms, evaluations, and how it ended."""
+
+    entered: list[Entered] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # parameters of each evaluation
+    error: str | None = None
+    result: Any = None
+
+
+class Recorder:
+    """A noise source that writes down, or plays back. Stamped as simulated: its outputs have no guarantee.
+
+    >>> from tacit.privacy.mechanisms import Gaussian
+    >>> def release(data, recorder):
+    ...     return Gaussian(1.0, scale=2.0, noise=recorder).release(sum(data)).value
+    >>> found = compared(release, [0.0, 1.0], [1.0, 1.0])
+    >>> found.mu, found.same_flow
+    (0.5, True)
+    """
+
+    simulated = True
+
+    def __init__(self, seed: int = 0, *, tape: Tape | None = None, replay: str = "answers") -> None:
+        self.generator, self.tape = np.random.default_rng(seed), Tape()
+        self._earlier, self._replay = tape, choice("replay", replay, REPLAYS)
+
+    def gaussian(self, values: Array, scale: float) -> Array:
+        return np.asarray(self._hidden("gaussian", values, scale, lambda v, z: v + z), float)
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        values = np.array([float(value)])  # whole numbers below 2^53 are exact
+        return int(self._hidden("gaussian_whole", values, scale, lambda v, z: np.rint(v + z))[0])
+
+    def laplace(self, values: Array, scale: float) -> Array:
+        return np.asarray(self._hidden("laplace", values, scale, lambda v, z: v + z), float)
+
+    def gumbel_argmax(self, scores: Array, scale: float) -> int:
+        return int(self._hidden("gumbel", scores, scale, lambda v, z: int(np.argmax(v + z))))
+
+    def watch(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function; its arguments are written down: how often, and where, it looked."""
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            self.tape.asked.append(repr((arguments, sorted(named.items()))))
+            return function(*arguments, **named)
+
+        return watched
+
+    def _noise(self, kind: str, values: Array, scale: float) -> Array:
+        draw = {"laplace": self.generator.laplace, "gumbel": self.generator.gumbel}.get(kind, self.generator.normal)
+        return np.asarray(draw(0.0, scale, values.shape))
+
+    def _hidden(self, kind: str, values: Array, scale: float, made: Callable[[Array, Array], Any]) -> Any:
+        number = len(self.tape.entered)
+        before = self._earlier.entered[number] if self._earlier and number < len(self._earlier.entered) else None
+        value = np.array(values, float)
+        if before is not None and before.public == (kind, value.shape, scale):
+            noise = before.noise
+            answer = before.answer if self._replay == "answers" else made(value, noise)
+        else:  # the first run; or a replay that has left the path, which the comparison will say
+            noise = self._noise(kind, value, scale)
+            answer = made(value, noise)
+        self.tape.entered.append(Entered(kind, value, scale, noise, answer))
+        return answer
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How two runs differ in what an observer may not see, and whether they differ in what an observer sees."""
+
+    mu: float  # of the Gaussian mechanisms together, for these two data sets
+    epsilon: float  # of the Laplace and exponential mechanisms together
+    moved: dict[str, float]  # the largest move of a value, by kind of mechanism, in the norm of that mechanism
+    same_flow: bool  # as many mechanisms, of the same kinds, shapes and scales, in the same order
+    same_evaluations: bool  # as many evaluations, at the same places
+    same_error: bool
+    differences: tuple[str, ...]
+
+    def within(self, claim: Budget, sensitivity: Mapping[str, float] | None = None) -> list[str]:
+        """What contradicts the claim; an empty list if nothing does. ``sensitivity`` is what was declared, by kind."""
+        found = list(self.differences)
+        for kind, most in (sensitivity or {}).items():
+            if self.moved.get(kind, 0.0) > most * (1 + ROUNDING):
+                found.append(f"a value that entered a {kind} mechanism moved by more than its declared sensitivity")
+        both = self.mu > 0 and self.epsilon > 0
+        if claim.notion == "gdp" and (both or max(self.mu, self.epsilon and math.inf) > claim.amount * (1 + ROUNDING)):
+            found.append("the values that entered moved by more than the claimed mu allows, over their noise")
+        if claim.notion in ("pure", "approximate"):
+            least = claim.amount * (1 + ROUNDING)
+            gaussian = math.inf if not claim.delta else Budget("gdp", self.mu).epsilon(claim.delta)
+            if self.epsilon > least or (self.mu > 0 and gaussian > least):
+                found.append("the values that entered moved by more than the claimed epsilon allows, over their noise")
+        if claim.notion == "zcdp" and self.mu**2 / 2 + self.epsilon**2 / 2 > claim.amount * (1 + ROUNDING):
+            found.append("the values that entered moved by more than the claimed rho allows, over their noise")
+        return found
+
+
+def recorded(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -> Tape:
+    """Run, and keep how it ended: an error is part of what an observer sees."""
+    try:
+        recorder.tape.result = run(data, recorder)
+    except Exception as error:
+        recorder.tape.error = f"{type(error).__name__}: {error}"
+    return recorder.tape
+
+
+def compared(
+    run: Callable[[Any, Recorder], Any], data: Any, neighbour: Any, *, replay: str = "answers", seed: int = 0
+) -> Compared:
+    """Run on ``data``, replay on ``neighbour``, and compare. ``run(data, recorder)`` must take its noise from recorder.
+
+    Edges. Under ``answers`` an error message, the number of evaluations and where they took place must be the same, or
+    they are a leak. Under ``coins`` evaluations may differ, if they are kept private; read ``same_evaluations`` so.
+    """
+    first = recorded(run, data, Recorder(seed))
+    second = recorded(run, neighbour, Recorder(seed, tape=first, replay=replay))
+    flow = [e.public for e in first.entered] == [e.public for e in second.entered]
+    found = []
+    if not flow:
+        found.append("the mechanisms that ran, or their shapes or scales, depend on private values")
+    if first.asked != second.asked and replay == "answers":
+        found.append("how often or where the objective was evaluated depends on private values")
+    if first.error != second.error:
+        found.append("whether or how the run failed depends on private values")
+    square, epsilon, moved = 0.0, 0.0, dict[str, float]()
+    for a, b in zip(first.entered, second.entered, strict=False):
+        if a.public != b.public:
+            break
+        far = _distance(a.kind, a.value, b.value)
+        moved[a.kind] = max(moved.get(a.kind, 0.0), far)
+        if a.kind.startswith("gaussian"):
+            square += (far / a.scale) ** 2
+        else:
+            epsilon += far / a.scale
+    same = first.asked == second.asked
+    return Compared(math.sqrt(square), epsilon, moved, flow, same, first.error == second.error, tuple(found))
+
+
+def _distance(kind: str, a: Array, b: Array) -> float:
+    """In the norm of the mechanism; for the exponential mechanism the range of the moves, which is its exact loss."""
+    gap = a - b
+    if kind == "laplace":
+        return float(np.abs(gap).sum())
+    if kind == "gumbel":
+        return float(gap.max() - gap.min())
+    return float(np.linalg.norm(gap))

@@ -1,0 +1,170 @@
+"""`tacit audit`: claimed against measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.errors import BadInput, count
+
+if TYPE_CHECKING:
+    from tacit.audit.games import Audit, Game
+    from tacit.auditing.one_run import OneRun
+
+
+def audit_command(
+    method: Annotated[str | None, typer.Argument(help="A method, or module:mechanism; none lists them.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Runs on each data set, fixed in advance.")] = None,
+    confidence: Annotated[float, typer.Option(help="That the bound holds.")] = 0.99,
+    exact: Annotated[bool | None, typer.Option("--exact/--simulated", help="Release-grade or seeded noise.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes that run parts of the game.")] = 1,
+    epsilon: Annotated[float | None, typer.Option(help="What a mechanism of yours claims.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --epsilon.")] = None,
+    mu: Annotated[float | None, typer.Option(help="The same as mu-GDP.")] = None,
+    seed: Annotated[int, typer.Option(help="Of simulated noise.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs, the page and the picture.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Measure what is promised: a lower bound on epsilon from outputs alone. Exit code 1 if it exceeds the claim.
+
+    Examples:
+
+    tacit audit laplace
+
+    tacit audit observed --trials 1000 --workers 2 --out audit
+
+    tacit audit my_module:mechanism --epsilon 1    (mechanism(0) and mechanism(1): one output on each data set)
+    """
+    from tacit.audit import picture
+    from tacit.auditing import GAMES, game
+    from tacit.cli import _budget
+
+    if method is None:
+        known = [{"method": name, "claim": str(g.claim or "none"), "about": g.about} for name, g in _all(GAMES)]
+        shown = "\n".join(f"{k['method']:18} {k['claim']:28} {k['about']}" for k in known)
+        return typer.echo(json.dumps(known, indent=1) if as_json else shown)
+    claim = _budget(epsilon, delta, None, mu)
+    if claim is not None and ":" not in method:
+        raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
+    made = game(method, claim)
+    audit = _audited(method, made, trials, confidence, exact, count("workers", workers), seed, out, as_json)
+    document = audit.to_json()
+    if out is not None:
+        made_of = {"json": json.dumps(document, indent=1), "html": picture.page(audit), "svg": picture.svg(audit)}
+        for ending, content in made_of.items():
+            (out / f"audit.{ending}").write_text(content + "\n", encoding="utf-8")
+        document["files"] = [str(out / f"audit.{ending}") for ending in made_of]
+    typer.echo(json.dumps(document, indent=1) if as_json else picture.text(audit))
+    if audit.verdict == "BROKEN":
+        raise typer.Exit(1)
+
+
+def _all(known: dict[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
+    for name, make in known.items():
+        yield name, make()
+
+
+def _audited(
+    method: str,
+    made: Game | OneRun,
+    trials: int | None,
+    confidence: float,
+    exact: bool | None,
+    workers: int,
+    seed: int,
+    out: Path | None,
+    quiet: bool,
+) -> Audit:
+    import time
+
+    import numpy as np
+
+    from tacit.audit.games import EXACTLY, SIMULATED, chunks, scored
+    from tacit.auditing.one_run import OneRun
+
+    if isinstance(made, OneRun):
+        _kept(out, {"method": method, "seed": seed, "exact": exact})
+        return made.audit(confidence=confidence, exact=exact, seed=seed)
+    real = made.exact if exact is None else exact
+    runs = count("trials", made.runs if trials is None else trials, least=40)
+    folder = _kept(out, {"method": method, "trials": runs, "seed": seed, "exact": real})
+    sizes, start = chunks(made, runs), time.perf_counter()
+    todo = [(side, number, size) for number, size in enumerate(sizes) for side in (0, 1)]
+    with _progress(2 * runs, not quiet) as tell:
+        parts = _drawn(method, made, todo, real, seed, workers, folder, tell)
+    sides = [np.concatenate([parts[s, n, k] for s, n, k in todo if s == side]) for side in (0, 1)]
+    seconds = time.perf_counter() - start
+    return scored(made, *sides, confidence=confidence, seconds=seconds, noise=EXACTLY if real else SIMULATED)
+
+
+def _drawn(
+    method: str, made: Game, todo: list[Any], exact: bool, seed: int, workers: int, folder: Path | None, tell: Any
+) -> dict[Any, Any]:
+    """The outputs of every part: read where they were kept, drawn otherwise, here or in processes."""
+    import numpy as np
+
+    from tacit.audit.games import chunk
+    from tacit.auditing import part
+
+    found = {}
+    for key in todo:
+        file = folder / "{}-{}-{}.npy".format(*key) if folder else None
+        if file is not None and file.exists():
+            found[key] = np.load(file, allow_pickle=False)
+            tell(key[2])
+    left = [key for key in todo if key not in found]
+
+    def keep(key: Any, outputs: Any) -> None:
+        found[key] = outputs
+        if folder is not None:
+            partial = folder / "part.npy.part"
+            with partial.open("wb") as file:
+                np.save(file, outputs, allow_pickle=False)
+            partial.replace(folder / "{}-{}-{}.npy".format(*key))
+        tell(key[2])
+
+    if workers == 1 or not left:
+        for key in left:
+            keep(key, chunk(made, *key, exact=exact, seed=seed))
+        return found
+    with ProcessPoolExecutor(min(workers, len(left))) as pool:
+        futures = {(s, n, k): pool.submit(part, method, s, n, k, exact, seed) for s, n, k in left}
+        for key, future in futures.items():
+            keep(key, future.result())
+    return found
+
+
+def _kept(out: Path | None, terms: dict[str, Any]) -> Path | None:
+    """The folder of finished parts; refuses runs of another game, or another number: that choice is made in advance."""
+    if out is None:
+        return None
+    folder, wanted = out / "runs", json.dumps(terms, sort_keys=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "terms.json"
+        if file.exists() and file.read_text() != wanted:
+            raise BadInput(f"{out} holds runs of {file.read_text()}; now {wanted}. Give another folder")
+        file.write_text(wanted)
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written: {error.strerror}") from None
+    return folder
+
+
+@contextmanager
+def _progress(runs: int, wanted: bool) -> Iterator[Callable[[int], None]]:
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("auditing", total=runs)
+        yield lambda done: bar.advance(task, done)
