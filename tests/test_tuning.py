@@ -16,7 +16,7 @@ import pytest
 import tacit
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError
 from tacit.privacy.release import digest
-from tacit.tuning import METHODS, read_release
+from tacit.tuning import read_release
 
 N = 4000
 BUDGET = tacit.Budget.approximate(1.0, 1e-6)
@@ -332,7 +332,3 @@ def test_no_certificate_is_read_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text("{")
     with pytest.raises(BadInput, match="no certificate can be read"):
         read_release(tmp_path)
-
-
-def test_every_method_is_tested_here() -> None:
-    assert set(METHODS) == {"observed", "random", "grid", "nonprivate", "kusner1", "kusner2", "kusner3"}
