@@ -1,0 +1,33 @@
+"""Choose epsilon by looking: the privacy-utility front of the sparse vector technique.
+
+A data officer must say which of 100 yes/no questions are true, privately, and asks: what does epsilon buy? The front
+answers before anything is spent. It is measured, so it is NOT private: here it is simulated, and anyone may see it.
+"""
+
+import tacit
+from tacit.pareto.algorithms.sparse_vector import SparseVector
+from tacit.report.front_page import write
+
+
+def main() -> None:
+    algorithm = SparseVector()
+    print("Testing 48 settings, 4 runs each; epsilon is computed, only the utility is modelled.")
+    front = tacit.pareto.discover(algorithm, delta=0.0, trials=48, repeats=4, reference=(100.0, 1.0), progress=True)
+    print(front)
+
+    print("\nWhat does epsilon = 50 buy?")
+    tested, expected = front.at(epsilon=50.0), front.predict(epsilon=50.0)
+    print(f"  tested     F1 {tested.utility:.3f} ({tested.worst:.3f} to {tested.best:.3f}) with {tested.params}")
+    print(f"  predicted  F1 {expected.utility:.3f} ({expected.low:.3f} to {expected.high:.3f}) with {expected.params}")
+    print(f"  exactly    F1 {algorithm.expected_utility(expected.params):.3f}, which this algorithm happens to know")
+
+    print("\nWhat does F1 = 0.5 cost?")
+    print(f"  epsilon {front.predict(utility=0.5).epsilon:.1f}")
+
+    front.to_csv("front.csv")
+    front.plot().save("front.svg")
+    print(f"\nwrote front.csv, front.svg and {write(front, 'front.html')}: open the page and move the slider")
+
+
+if __name__ == "__main__":
+    main()
