@@ -100,10 +100,10 @@ def _above(x: Array, scale: float) -> Array:
 
 def _nodes(b1: float, b2: float) -> tuple[Array, Array]:
     """Points and weights that integrate against Laplace(b1): panels that end at every kink and narrow around them."""
-    near = np.array([0.0, 0.3, 1.0, 3.0, 8.0, 20.0])
+    near = np.array([0.0, 1.0, 4.0, 12.0])
     ends = np.concatenate([c + s * near * w for c in (-0.5, 0.0, 0.5) for s in (-1, 1) for w in (b1, b2)])
-    ends = np.unique(np.append(ends[np.abs(ends) < 40 * b1], [-40 * b1, 40 * b1]))
-    x, w = np.polynomial.legendre.leggauss(12)
+    ends = np.unique(np.append(ends[np.abs(ends) < 32 * b1], [-32 * b1, 32 * b1]))
+    x, w = np.polynomial.legendre.leggauss(8)
     half = np.diff(ends)[:, None] / 2
     rho = (ends[:-1, None] + half * (1 + x)).ravel()
     return rho, (half * w).ravel() * np.exp(-np.abs(rho) / b1) / (2 * b1)
