@@ -22,7 +22,7 @@ KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52"
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
 # Measured, not chosen by taste: benchmarks/gibo_defaults.py, its figures in benchmarks/results/gibo_defaults.json.
-RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS = 0.1, 0.5, 0.2, 0.25, 0.5, 1
+RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS = 0.2, 0.5, 0.2, 0.25, 0.5, 1
 SCORED = 0.1  # share of the squared budget that choosing among several starts gets, if nothing else was said
 
 
@@ -35,7 +35,7 @@ class Settings:
     design           "cross" (2d places around theta) or "simplex" (d + 1), both in closed form; "optimised"
                      (Algorithm 1: ``batch`` new places, at most ``reuse`` earlier ones); "adaptive" (Algorithm 2: as
                      few as reach ``tolerance``)
-    radius           of a cross or simplex. Default 0.1, or the best one for ``evaluation_noise`` if that is given
+    radius           of a cross or simplex. Default 0.2, or the best one for ``evaluation_noise`` if that is given
     kernel           "rbf", "matern52", "matern32", "polynomial" (of degree two, about the middle of the cube)
     lengthscale      of the kernel, one number or one for each parameter
     evaluation_noise standard deviation of noise on evaluations, for a kernel of variance 1 (section 3.4)
