@@ -92,8 +92,9 @@ def test_a_killed_process_leaves_a_trial_that_take_over_closes(tmp_path: Path) -
     assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage, take_over=True).tested) == 6
 
 
-def test_two_processes_share_one_study_and_test_each_point_once(tmp_path: Path) -> None:
-    storage = f"sqlite:///{tmp_path}/study.db"
+def test_two_processes_share_one_study_and_test_each_point_once(ledger_url: str) -> None:
+    """On SQLite and on PostgreSQL."""
+    storage = ledger_url
     discover(Toy(), **{**ASKED, "trials": 1}, storage=storage)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\nfrom pareto_toys import Toy\nfrom tacit.pareto import discover\n"

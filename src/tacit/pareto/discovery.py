@@ -209,6 +209,8 @@ def _study(storage: Any, name: str, take_over: bool) -> Study:
     import optuna
 
     logging.getLogger("optuna").setLevel(logging.WARNING)
+    if isinstance(storage, str) and storage.startswith("postgresql://"):  # the driver that tacit[postgres] brings
+        storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
         study = optuna.create_study(
             storage=storage, study_name=name, directions=["minimize", "minimize"], load_if_exists=True
