@@ -127,11 +127,12 @@ class Network(ByLots):
         rng, net = np.random.default_rng(seed), Perceptron(self.sizes)
         net.initialise(rng)
         X = self.examples.X if self.examples.X.dtype == np.float32 else self.examples.X.astype(np.float32)
-        noise, block = np.empty_like(net.theta), s.block(1)
+        x, noise, block = np.empty((s.lot, X.shape[1]), np.float32), np.empty_like(net.theta), s.block(1)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, s.steps, block):
                 for lot in distinct_lots(rng, s.records, s.lot, min(block, s.steps - start)):
-                    g = net.clipped_sums(X[lot], self.examples.y[lot], s.clip)
+                    X.take(lot, axis=0, out=x, mode="clip")
+                    g = net.clipped_sums(x, self.examples.y[lot], s.clip)
                     rng.standard_normal(out=noise, dtype=np.float32)
                     noise *= np.float32(s.noise)
                     g += noise

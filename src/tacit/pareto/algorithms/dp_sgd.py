@@ -145,13 +145,13 @@ class Linear(ByLots):
         rows = Rows.of(self.examples.X, self.examples.y, self.loss, np.float64)
         coins = secrets.SystemRandom()
         W = np.zeros((1, 1, rows.X.shape[1]))
-        update = Update(self.optimiser, s.rate, W)
+        update = Update(self.optimiser, s, W)
         with one_thread(), np.errstate(over="ignore"):
             for _ in range(s.steps):
                 lot = np.array(coins.sample(range(s.records), s.lot))[None]
                 largest = (1 - ROOM) * s.clip / rows.norm[lot][:, None]
                 sums = clipped_sums(rows.loss, W, rows.X[lot], rows.target[lot][:, None], largest)
-                update(W, noise.gaussian(sums, s.noise) / s.lot)
+                update(W, noise.gaussian(sums, s.noise))
         return np.asarray(W[0, 0], float)
 
 

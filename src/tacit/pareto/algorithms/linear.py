@@ -70,17 +70,18 @@ def clipped_sums(loss: str, W: Floats, x: Floats, target: Floats, largest: Float
 
 
 class Update:
-    """w <- w - rate g, or Adam's step; g is the noisy mean gradient and may be overwritten."""
+    """w <- w - rate g / lot, or Adam's step; g is the noisy sum of a lot's gradients and is overwritten."""
 
-    def __init__(self, optimiser: str, rate: float, W: Floats) -> None:
-        self.rate, self.adam, self.i = rate, optimiser == "adam", 0
+    def __init__(self, optimiser: str, s: Settings, W: Floats) -> None:
+        self.rate, self.lot, self.adam, self.i = s.rate, s.lot, optimiser == "adam", 0
         self.mean, self.square = (np.zeros_like(W), np.zeros_like(W)) if self.adam else (W, W)
 
     def __call__(self, W: Floats, g: Floats) -> None:
         if not self.adam:
-            g *= self.rate
+            g *= self.rate / self.lot
             W -= g
             return
+        g /= self.lot
         self.i += 1
         self.mean *= BETA1
         self.mean += (1 - BETA1) * g
@@ -107,15 +108,14 @@ def train(
     """
     D, dtype = rows.X.shape[1], rows.X.dtype
     W = np.zeros((*shape, D), dtype)
-    update = Update(optimiser, s.rate, W)
+    update = Update(optimiser, s, W)
     x = np.empty((shape[0], s.lot, D), dtype)
     for lots, noise in coins:
         noise *= dtype.type(s.noise)
         target, largest = rows.target[lots][:, :, None], dtype.type(s.clip) / rows.norm[lots][:, :, None]
-        for i, lot in enumerate(lots):
+        for i, lot in enumerate(lots.astype(np.intp)):
             rows.X.take(lot, axis=0, out=x, mode="clip")
             g = clipped_sums(rows.loss, W, x, target[i], largest[i])
             g += noise[i]
-            g *= 1 / s.lot
             update(W, g)
     return W
