@@ -410,11 +410,31 @@ def test_a_study_of_another_direction_is_refused(tmp_path: Path) -> None:
 def test_a_study_paid_by_one_ledger_is_not_resumed_with_another(tmp_path: Path) -> None:
     first, second = (tacit.Ledger.open(tmp_path / "ledger.db", name, BUDGET) for name in ("first", "second"))
     observations = Observations(study(at(tmp_path)), terms(), ledger=first)
+    observations.pay()
     noise = Counting()
     with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
         tuned(storage=at(tmp_path), ledger=second, noise=noise)
     assert (noise.draws, second.entries()) == (0, [])
     assert observations.study.user_attrs[PAID]["name"] == "first"
+
+
+def test_an_objective_that_fails_at_once_has_cost_nothing(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    with pytest.raises(ObjectiveError):
+        tuned(lambda params: [1.0], ledger=ledger)
+    assert ledger.entries() == []
+
+
+def test_a_budget_that_others_spend_meanwhile_ends_the_run_before_its_first_draw(tmp_path: Path) -> None:
+    ledger, noise = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET), Counting()
+
+    def greedy(params: dict[str, Any]) -> np.ndarray:
+        ledger.charge(terms().guarantee(), "someone else")
+        return bowl(params)
+
+    with pytest.raises(BudgetRefused):
+        tuned(greedy, ledger=ledger, noise=noise)
+    assert noise.draws == 0
 
 
 # Evaluations elsewhere

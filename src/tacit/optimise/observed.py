@@ -11,6 +11,7 @@ cost nothing more.
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 UNIT = "one validation record replaced"
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 TERMS, RUN, PAID, CLAIM = "tacit:terms", "tacit:run", "tacit:payment", "tacit:drawn"
+_paying = threading.Lock()  # one thread pays; shared, so that what holds an Observations can be pickled
 CHOSEN, CONFIRMS = "tacit:chosen", "tacit:confirms"
 
 
@@ -82,8 +84,8 @@ class Observations:
 
     Guarantee. At most T draws, whatever crashes, resumes, threads or processes share the study: a draw is claimed in
     the study's storage first, and made only if the claims, its own included, do not exceed T. A draw that is lost in a
-    crash stays claimed. The charge is made once per study: its run number is stored before, and looked up again after
-    a crash.
+    crash stays claimed. The whole study is charged once, before its first draw: its run number is stored before, and
+    looked up again after a crash. An objective that fails before the first draw has cost nothing.
     Edges. Two processes that start the same new study in the same instant may both pay.
     """
 
@@ -97,7 +99,10 @@ class Observations:
         self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
         self._agree(noise)
-        self.payment = self._paid(ledger)
+        self._ledger = ledger
+        self.payment = self._paid_before()
+        if ledger is not None and self.payment is None and not ledger.can_afford(self.guarantee):
+            self.pay()  # refuses now, before anything is evaluated
 
     def _agree(self, noise: Source) -> None:
         # Results are looked for before terms: another process stores its terms before it observes.
@@ -112,25 +117,35 @@ class Observations:
         elif stored != mine:
             raise BadInput(f"this study was begun under other terms: {stored}; now {mine}. Start a new study")
 
-    def _paid(self, ledger: Ledger | None) -> Payment | None:
-        attrs = self.study.user_attrs
+    def _paid_before(self) -> Payment | None:
+        """The payment that an earlier run of this study made, or was making when it died."""
+        attrs, ledger = self.study.user_attrs, self._ledger
         if PAID in attrs:
             payment = Payment.from_json(attrs[PAID])
             if ledger is not None:
                 ledger.pays(payment)  # refuses another ledger before anything is drawn, not after
             return payment
-        if ledger is None:
+        if ledger is None or RUN not in attrs:
             return None
-        if RUN not in attrs:
-            self.study.set_user_attr(RUN, uuid.uuid4().hex)
-        purpose = f"tune {self.study.user_attrs[RUN]}: {self.terms.trials} observations"
-        earlier = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose]
-        if earlier:
-            payment = Payment(ledger.id, ledger.name, earlier[0].number, earlier[0].hash)
-        else:
-            payment = ledger.charge(self.guarantee, purpose)
-        self.study.set_user_attr(PAID, payment.to_json())
-        return payment
+        made = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == self._purpose]
+        return Payment(ledger.id, ledger.name, made[0].number, made[0].hash) if made else None
+
+    @property
+    def _purpose(self) -> str:
+        return f"tune {self.study.user_attrs[RUN]}: {self.terms.trials} observations"
+
+    def pay(self) -> None:
+        """Debit and commit the whole study, once; nothing without a ledger."""
+        with _paying:
+            self.payment = self.payment or self._paid_before()  # a process beside this one may have paid
+            if self._ledger is None:
+                return
+            if self.payment is None:
+                if RUN not in self.study.user_attrs:
+                    self.study.set_user_attr(RUN, uuid.uuid4().hex)
+                self.payment = self._ledger.charge(self.guarantee, self._purpose)
+            if PAID not in self.study.user_attrs:
+                self.study.set_user_attr(PAID, self.payment.to_json())
 
     def claimed(self) -> int:
         """Draws made or lost so far."""
@@ -141,9 +156,10 @@ class Observations:
         return max(0, self.terms.trials - self.claimed())
 
     def observe(self, trial: Trial, total: int) -> float:
-        """Claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
+        """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
         if CLAIM in trial.user_attrs:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
+        self.pay()
         trial.set_user_attr(CLAIM, True)
         if self.claimed() > self.terms.trials:
             raise self.used_up()
@@ -192,6 +208,7 @@ def run(
                 running[future] = trial
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 trial, total = running[future], _result(future)
+                observations.pay()
                 try:
                     value = observations.observe(trial, total)
                 except BudgetRefused:  # another process on the same study took the last draw
