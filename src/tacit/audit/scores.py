@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 LABELS = 64  # up to so many distinct values are labels
 BINS = 48
+FEW = 200  # outputs to learn from, below which the best of many scores would be the luckiest
 QUADRATIC = 12  # up to so many coordinates get products of coordinates
 
 
@@ -35,11 +36,13 @@ def fitted(a: Array, b: Array) -> Iterator[Score]:
         yield Score("the output itself", _only)
         yield from _binned(a[:, 0], b[:, 0])
         return
-    squares = min(len(a), len(b)) > 4 * a.shape[1]
+    few = min(len(a), len(b))
     yield _linear("a linear discriminant", a, b, _same)
-    if a.shape[1] <= QUADRATIC and min(len(a), len(b)) > 2 * a.shape[1] ** 2:
+    if few < FEW:
+        return
+    if a.shape[1] <= QUADRATIC and few > 2 * a.shape[1] ** 2:
         yield _linear("a quadratic discriminant", a, b, _products)
-    elif squares:
+    elif few > 4 * a.shape[1]:
         yield _linear("a discriminant with squares", a, b, _squares)
     yield Score("the norm", lambda x: np.linalg.norm(np.clip(x, -1e150, 1e150), axis=1))
     if a.shape[1] <= 8:
@@ -57,8 +60,10 @@ def _binned(a: Array, b: Array) -> Iterator[Score]:
     """How much more often a value, or its bin, was seen on the one side: the logarithm of smoothed frequencies."""
     pooled = np.concatenate([a, b])
     values = np.unique(pooled)
-    if len(values) <= LABELS:
+    if len(values) <= min(LABELS, len(pooled) // 10):
         edges, name = (values[1:] + values[:-1]) / 2, "its label's frequency"
+    elif min(len(a), len(b)) < FEW:
+        return
     else:
         edges, name = np.unique(np.quantile(pooled, np.linspace(0, 1, BINS + 1)[1:-1])), "its bin's frequency"
     bins = len(edges) + 1

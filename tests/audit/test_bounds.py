@@ -1,0 +1,191 @@
+"""Lower bounds hold, are tight, and see what there is to see. Seeds are fixed: no test fails by chance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+import tacit
+from tacit.audit.bounds import clopper_pearson, counted, lower_bound, mu_bound
+from tacit.audit.gaussian_pairs import gaussian_delta, gaussian_epsilon
+from tacit.errors import BadInput
+from tacit.privacy.conversions import gdp_delta, gdp_epsilon
+
+N = 40_000
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("n", [1, 7, 50, 400])
+@pytest.mark.parametrize("level", [0.005, 0.05, 0.3])
+def test_clopper_pearson_bounds_fail_at_most_as_often_as_they_say(n: int, level: float) -> None:
+    """Not simulated: the probability of failing is a finite sum, at every p of a fine grid."""
+    bounds = [clopper_pearson(k, n, level) for k in range(n + 1)]
+    lows, highs = (np.array([b[i] for b in bounds]) for i in (0, 1))
+    for p in np.linspace(0.001, 0.999, 333):
+        chance = binom.pmf(np.arange(n + 1), n, p)
+        assert chance[lows > p].sum() <= level * (1 + 1e-9)
+        assert chance[highs < p].sum() <= level * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_the_bound_of_laplace_noise_is_below_its_epsilon_and_above_half_of_it(epsilon: float) -> None:
+    here, there = rng(1).laplace(1, 1 / epsilon, N), rng(2).laplace(0, 1 / epsilon, N)
+    assert epsilon / 2 < lower_bound(here, there, delta=0.0) <= epsilon
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+def test_the_bound_of_gaussian_noise_is_below_its_epsilon_and_above_half_of_it(mu: float) -> None:
+    here, there = rng(1).normal(mu, 1, N), rng(2).normal(0, 1, N)
+    assert mu / 2 < mu_bound(here, there) <= mu
+    assert gdp_epsilon(mu, 1e-5) / 2 < lower_bound(here, there, delta=1e-5, family="gdp") <= gdp_epsilon(mu, 1e-5)
+    assert lower_bound(here, there, delta=1e-2) <= gdp_epsilon(mu, 1e-2)
+
+
+def test_the_bound_fails_no_more_often_than_its_confidence_says() -> None:
+    """300 audits of a mechanism that just keeps its claim, at 80%: 60 may fail; 90 would be six deviations away."""
+    failed = 0
+    for seed in range(300):
+        g = rng(seed)
+        failed += lower_bound(g.laplace(1, 1, 300), g.laplace(0, 1, 300), delta=0.0, confidence=0.8) > 1.0
+    assert failed < 60
+
+
+def test_equal_outputs_show_nothing() -> None:
+    assert lower_bound(rng(1).normal(size=N), rng(2).normal(size=N), delta=0.0) < 0.05
+    assert lower_bound(np.zeros(100), np.zeros(100), delta=0.0) == 0.0
+    assert mu_bound(np.zeros(100), np.zeros(100)) == 0.0
+
+
+def test_outputs_that_never_meet_are_separated_and_bounded_by_the_number_of_runs() -> None:
+    found = [counted(np.zeros(n), np.ones(n), delta=0.0) for n in (100, 10_000)]
+    assert all(f.separated for f in found)
+    assert 1.5 < found[0].epsilon < math.log(100 / 10) < found[1].epsilon
+
+
+def test_a_direction_among_twenty_is_found() -> None:
+    shift = np.full(20, 1 / math.sqrt(20))
+    here, there = rng(1).normal(size=(N, 20)) + shift, rng(2).normal(size=(N, 20))
+    assert 0.9 < mu_bound(here, there) <= 1.0
+
+
+def test_a_change_of_covariance_is_found_though_no_mean_moves() -> None:
+    turned = np.array([[1.0, 0.8], [0.8, 1.0]])
+    here = rng(1).multivariate_normal([0, 0], turned, N)
+    there = rng(2).multivariate_normal([0, 0], np.eye(2), N)
+    true = gaussian_epsilon([0, 0], turned, [0, 0], np.eye(2), 0.05)
+    assert true / 2 < lower_bound(here, there, delta=0.05) <= true
+
+
+def test_labels_and_words_are_outputs_too() -> None:
+    words = np.array(["b", "a", "c"])
+    here = words[rng(1).choice(3, N, p=[0.6, 0.2, 0.2])]
+    there = words[rng(2).choice(3, N, p=[0.3, 0.4, 0.3])]
+    assert 0.6 < lower_bound(here, there, delta=0.0) <= math.log(2)
+
+
+def test_an_output_that_is_not_a_number_is_an_event_like_another() -> None:
+    here = np.where(rng(1).random(N) < 0.5, np.nan, rng(1).normal(size=N))
+    assert lower_bound(here, rng(2).normal(size=N), delta=0.2) > 0.5
+    assert math.isfinite(lower_bound(np.full(100, np.inf), np.zeros(100), delta=0.0))
+
+
+def test_sorted_outputs_are_no_worse_than_shuffled_ones() -> None:
+    here, there = np.sort(rng(1).laplace(1, 1, N)), np.sort(rng(2).laplace(0, 1, N))
+    assert 0.8 < lower_bound(here, there, delta=0.0) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "says"),
+    [
+        (np.zeros(10), np.zeros(10), "at least 40 runs"),
+        (np.zeros((50, 2)), np.zeros(50), "of one size on both"),
+        (np.zeros((50, 2, 2)), np.zeros((50, 2, 2)), "of one size on both"),
+        (np.zeros(0), np.zeros(0), "of one size on both"),
+    ],
+)
+def test_outputs_that_cannot_be_compared_are_refused(here: Any, there: Any, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        lower_bound(here, there, delta=0.0)
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    x = np.zeros(50)
+    for more, says in (({"delta": 1.0}, "delta"), ({"delta": 0.0, "confidence": 1.0}, "confidence")):
+        with pytest.raises(BadInput, match=says):
+            lower_bound(x, x, **more)
+    with pytest.raises(BadInput, match="family"):
+        lower_bound(x, x, delta=0.1, family="zcdp")
+    with pytest.raises(BadInput, match="delta"):  # mu-GDP has no epsilon at 0
+        lower_bound(np.zeros(50), np.ones(50), delta=0.0, family="gdp")
+
+
+def test_the_public_name_is_the_function() -> None:
+    assert tacit.audit.lower_bound is lower_bound
+
+
+# The hockey stick of Gaussian pairs
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 1.0, 5.0])
+@pytest.mark.parametrize("eps", [0.0, 0.3, 4.0])
+def test_equal_covariances_give_the_closed_form_of_gdp(mu: float, eps: float) -> None:
+    exact = gdp_delta(mu, eps)
+    S = np.array([[2.0, 0.5], [0.5, 1.0]])
+    shift = mu * np.linalg.cholesky(S) @ [0.6, 0.8]
+    assert gaussian_delta(shift, S, [0.0, 0.0], S, eps) == pytest.approx(exact, rel=1e-6, abs=1e-200)
+
+
+@pytest.mark.parametrize(("d", "v"), [(1, 2.0), (1, 0.3), (2, 2.0), (2, 1.01), (5, 1.5), (10, 4.0), (3, 0.5)])
+@pytest.mark.parametrize("eps", [0.0, 0.5, 3.0])
+def test_one_scale_against_another_gives_the_chi_squared_form(d: int, v: float, eps: float) -> None:
+    radius = (eps + d / 2 * math.log(v)) / (0.5 * (1 - 1 / v))  # where the log ratio passes eps
+    tail = chi2.sf if v > 1 else chi2.cdf
+    exact = max(0.0, tail(radius / v, d) - math.exp(eps) * tail(radius, d))
+    assert gaussian_delta(np.zeros(d), v * np.eye(d), np.zeros(d), np.eye(d), eps) == pytest.approx(
+        exact, rel=1e-6, abs=1e-12
+    )
+
+
+def test_a_general_pair_agrees_with_a_million_draws() -> None:
+    m, S, T = np.array([0.5, -0.2, 0.1]), np.diag([1.5, 1.0, 0.6]), np.array([[1, 0.3, 0], [0.3, 1, 0], [0, 0, 1.0]])
+    x = rng(3).multivariate_normal(m, S, 1_000_000)
+    log_p = -0.5 * np.einsum("ij,jk,ik->i", x - m, np.linalg.inv(S), x - m) - 0.5 * np.linalg.slogdet(S)[1]
+    log_q = -0.5 * np.einsum("ij,jk,ik->i", x, np.linalg.inv(T), x) - 0.5 * np.linalg.slogdet(T)[1]
+    for eps in (0.0, 0.5, 1.5):
+        gain = np.maximum(0, -np.expm1(eps - (log_p - log_q)))
+        error = gain.std() / 1000
+        assert gaussian_delta(m, S, np.zeros(3), T, eps) == pytest.approx(gain.mean(), abs=5 * error)
+
+
+def test_gaussians_on_different_subspaces_are_unbounded() -> None:
+    line, other, plane = np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.eye(2)
+    for a, b in ((line, other), (line, plane), (plane, line)):
+        assert gaussian_delta([0, 0], a, [0, 0], b, 100.0) == 1.0
+        assert gaussian_epsilon([0, 0], a, [0, 0], b, 0.5) == math.inf
+    assert gaussian_epsilon([0, 1], line, [0, 0], line, 0.5) == math.inf, "parallel lines do not meet"
+    assert gaussian_epsilon([1, 0], line, [0, 0], line, 1e-5) == pytest.approx(gdp_epsilon(1.0, 1e-5), rel=1e-8)
+
+
+def test_the_column_space_of_a_moved_row_is_another_one() -> None:
+    """Why the published projection is unbounded at n > d: X X' and X' X'' live on different planes."""
+    X = rng(4).normal(size=(6, 2))
+    moved = X.copy()
+    moved[0, 0] += 1.0
+    zero = np.zeros(6)
+    assert gaussian_epsilon(zero, X @ X.T, zero, moved @ moved.T, 0.9) == math.inf
+    wide, away = X.T @ X, moved.T @ moved  # multiplied on the record side, full rank: bounded
+    assert gaussian_epsilon(np.zeros(2), wide, np.zeros(2), away, 1e-5) < 50
+
+
+def test_bad_gaussians_are_refused() -> None:
+    with pytest.raises(BadInput, match="need means"):
+        gaussian_delta([0.0], np.eye(2), [0.0], np.eye(2), 1.0)
+    with pytest.raises(BadInput, match="negative eigenvalues"):
+        gaussian_delta([0.0, 0.0], np.diag([1.0, -1.0]), [0.0, 0.0], np.eye(2), 1.0)
