@@ -128,6 +128,22 @@ def test_running_trials_are_believed_so_the_next_proposal_looks_elsewhere() -> N
     assert apart.min() > 0.02
 
 
+def test_optuna_itself_can_run_the_sampler_in_threads() -> None:
+    space = Space(Toy().space)
+    study = optuna.create_study(
+        directions=["minimize", "minimize"],
+        sampler=DParetoSampler(space, lambda ps: Toy().epsilons(ps, 0.0), startup=8),
+    )
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        params = {name: trial._suggest(name, d) for name, d in space.distributions.items()}
+        return float(Toy().epsilons([params], 0.0)[0]), 1 - Toy().utility(params, 0)
+
+    study.optimize(objective, n_trials=20, n_jobs=3)
+    assert len({str(t.params) for t in study.trials}) == 20
+    assert len(study.best_trials) > 5
+
+
 def test_a_point_that_fails_twice_is_recorded_and_the_study_goes_on() -> None:
     front = discover(Breaks(), **ASKED)
     assert front.failed

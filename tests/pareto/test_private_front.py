@@ -86,6 +86,30 @@ def test_nothing_exact_is_stored(tmp_path: Path) -> None:
         assert len(set(point.runs)) == 2  # each run has its own noise, though the toy has none
 
 
+def test_a_draw_lost_in_a_crash_is_not_drawn_again(tmp_path: Path, ledger: Ledger) -> None:
+    storage, private = f"sqlite:///{tmp_path}/study.db", PrivateTest(BUDGET, ledger)
+
+    class Crashes(Toy):
+        left = 4
+
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().each_utility(params, seed)
+
+    with pytest.raises(KeyboardInterrupt):
+        discover(Crashes(), **ASKED, private=private, storage=storage)
+    study = optuna.load_study(study_name="pareto", storage=storage)
+    lost = study.ask(fixed_distributions=study.trials[0].distributions)
+    lost.set_user_attr("tacit:drawn", True)  # claimed, and then the machine stopped
+    study.tell(lost, state=optuna.trial.TrialState.FAIL)
+    front = discover(Toy(), **ASKED, private=private, storage=storage, take_over=True)
+    assert len(front.tested) == 11
+    assert front == discover(Toy(), **ASKED, private=private, storage=storage)
+    assert len([e for e in ledger.entries() if e.kind == "charge"]) == 1
+
+
 def test_points_are_placed_where_the_model_sees_them() -> None:
     front = discover(Toy(), **{**ASKED, "trials": 30}, private=PrivateTest(Budget.approximate(4.0, 1e-6)))
     off = [abs(p.utility - Toy().utility(p.params, 0)) for p in front.tested]

@@ -16,7 +16,7 @@ from tacit.errors import BadInput, ObjectiveError, choice, count, positive
 from tacit.gp.threads import one_thread
 from tacit.pareto.algorithm import Failed, Oracles, seeds_of
 from tacit.pareto.front import WHY, Front, Point
-from tacit.pareto.private_test import ObservedTest, PrivateTest, totals_of
+from tacit.pareto.private_test import CLAIM, ObservedTest, PrivateTest, totals_of
 from tacit.pareto.surrogate import Model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-ABOUT, RUNS = "tacit:front", "tacit:runs"
+ABOUT, RUNS, PLACED = "tacit:front", "tacit:runs", "tacit:placed"
 
 
 def discover(
@@ -173,13 +173,13 @@ def _failed(study: Study, trial: Trial, why: str, startup: int) -> None:
 
 
 def _counted(study: Study) -> list[FrozenTrial]:
-    """Trials that finished, failed for good, or are running: not those that were cut short."""
+    """Trials that finished, failed for good, used up their observation, or are running: not those cut short."""
     from optuna.trial import TrialState
 
     from tacit.pareto.sampler import FAILED
 
-    counted = (TrialState.COMPLETE, TrialState.RUNNING)
-    return [t for t in study.get_trials(deepcopy=False) if t.state in counted or FAILED in t.user_attrs]
+    counted, spent = (TrialState.COMPLETE, TrialState.RUNNING), {FAILED, CLAIM}
+    return [t for t in study.get_trials(deepcopy=False) if t.state in counted or spent & t.user_attrs.keys()]
 
 
 def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, float]) -> Front:
@@ -194,15 +194,27 @@ def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tu
     about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs), "oracles": oracles}
     if test is None:
         return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
-    if len(points) >= 3:  # noisy: place each point where the model sees it, not where a lucky draw put it
-        X, y = oracles.space.features([p.params for p in points]), np.array([p.error for p in points])
-        with one_thread():
-            mean, variance = Model("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
-        seen = zip(points, np.clip(1 - mean, 0.0, 1.0).tolist(), np.sqrt(variance).tolist(), strict=True)
-        points = [replace(p, utility=u, deviation=sd) for p, u, sd in seen]
-    else:
-        points = [replace(p, utility=min(max(p.utility, 0.0), 1.0), deviation=test.deviation) for p in points]
+    placed = zip(points, _placed(study, oracles, test, points), strict=True)
+    points = [replace(p, utility=utility, deviation=deviation) for p, (utility, deviation) in placed]
     return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, **about)
+
+
+def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point]) -> list[list[float]]:
+    """Utility and deviation of each point as the model sees it, not where a lucky draw put it. Decided once.
+
+    A finished front that is asked for again is the same to the last digit, on any machine: a ledger has its digest.
+    """
+    stored: list[list[float]] = study.user_attrs.get(PLACED, [])
+    if len(stored) == len(points):
+        return stored
+    if len(points) < 3:
+        return [[min(max(p.utility, 0.0), 1.0), test.deviation] for p in points]
+    X, y = oracles.space.features([p.params for p in points]), np.array([p.error for p in points])
+    with one_thread():
+        mean, variance = Model("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
+    placed: list[list[float]] = np.column_stack([np.clip(1 - mean, 0.0, 1.0), np.sqrt(variance)]).tolist()
+    study.set_user_attr(PLACED, placed)
+    return placed
 
 
 def _study(storage: Any, name: str, take_over: bool) -> Study:

@@ -7,6 +7,7 @@ ones what the model expects of them, so that several may run at once.
 from __future__ import annotations
 
 import copy
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FAILED = "tacit:failed"
 POOL = 2048  # candidates over the whole space, their epsilons computed once
 CENTRES = 16  # points of the front that are searched around
+ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and its models
 Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2) and the models of error and epsilon
 
 
@@ -80,13 +82,16 @@ class DParetoSampler(BaseSampler):
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
             return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
-        with one_thread():
+        with ONE_AT_A_TIME, one_thread():
             return self.propose(done, failed, running, salt=trial.number)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        self._independent.reseed_rng()
 
     def seen(self, study: Study, but: int = -1) -> tuple[list[FrozenTrial], list[FrozenTrial], list[FrozenTrial]]:
         """Trials that finished, that failed for good, and that are running."""
