@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.pareto.algorithm import Algorithm, Oracles
-from tacit.pareto.algorithms import dp_sgd
+from tacit.pareto.algorithms import SHIPPED, dp_sgd, load
 from tacit.pareto.algorithms.dp_sgd import Linear, LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.pareto.algorithms.linear import Rows, Update, clipped_sums, train
 from tacit.pareto.algorithms.lots import Settings, distinct_lots
@@ -378,6 +378,13 @@ def test_random_search_has_the_papers_means() -> None:
     rng = np.random.default_rng(0)
     rates = [RANDOM["adult"]["rate"](rng) for _ in range(3_000)]
     assert np.mean(rates) == pytest.approx(1e-3 + 0.1 - 0.099 / np.expm1(0.99), rel=0.05)
+
+
+def test_every_shipped_name_is_an_algorithm() -> None:
+    for name in SHIPPED:
+        kind = load(name)
+        assert callable(kind.epsilons)
+        assert callable(kind.utility)
 
 
 def test_training_takes_any_blocks_of_coins() -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tacit.privacy.ledger import Ledger
 
-ROOM = 1e-6  # share added to the sensitivity for rounding: 1e5 steps of double precision stay far within it
+EPS = 2.0**-52
 KEPT = 8  # values of gamma whose models are kept: only the noise differs between values of sigma
 
 
@@ -96,6 +96,16 @@ class OutputPerturbation:
         """How far the weights can move when one record is replaced."""
         return 4.0 / (self.examples.records * gamma)
 
+    def room(self, gamma: float) -> float:
+        """Share to add to the sensitivity of a release for rounding in double precision.
+
+        Each step rounds the weights, at most R = 1 / gamma, by eps R, and its residual by d eps R / 4. What step t
+        does shrinks by t / T until the end, and its step is 1 / (gamma t): in all T eps R / 2 and d eps R / (4 gamma),
+        over a sensitivity of 4 / (n gamma). Four times that, and a part in 1e9.
+        """
+        n, d = self.examples.X.shape
+        return 1e-9 + 4 * EPS * (self.epochs * n * n / 8 + d * n / (16 * gamma))
+
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Exact epsilon at delta of each configuration, (n,)."""
         checked = [_checked(p) for p in params]
@@ -153,7 +163,7 @@ class OutputPerturbation:
     ) -> Release[Any]:
         """Weights of the features divided by ``bound``, with exact noise; the ledger is debited before it is drawn.
 
-        Guarantee. mu-GDP, with a millionth added to the sensitivity for rounding. The order comes from the operating
+        Guarantee. mu-GDP, with ``room`` added to the sensitivity for rounding. The order comes from the operating
         system's secure generator.
         Edges. Refused unless the classes were named when this object was made.
         """
@@ -163,7 +173,7 @@ class OutputPerturbation:
                 "covered by the guarantee. Nothing was released."
             )
         gamma, sigma = _checked(params)
-        sensitivity = self.sensitivity(gamma) * (1 + ROOM)
+        sensitivity = self.sensitivity(gamma) * (1 + self.room(gamma))
         mechanism = Gaussian(sensitivity, scale=sigma, size=self.examples.X.shape[1], unit=UNIT, noise=noise)
         order = list(range(self.examples.records))
         secrets.SystemRandom().shuffle(order)
