@@ -104,7 +104,7 @@ class OutputPerturbation:
         over a sensitivity of 4 / (n gamma). Four times that, and a part in 1e9.
         """
         n, d = self.examples.X.shape
-        return 1e-9 + 4 * EPS * (self.epochs * n * n / 8 + d * n / (16 * gamma))
+        return float(1e-9 + 4 * EPS * (self.epochs * n * n / 8 + d * n / (16 * gamma)))
 
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Exact epsilon at delta of each configuration, (n,)."""
