@@ -72,7 +72,8 @@ class Problem:
     accepted: bool = False
     seed: int = 0
     file: Path | None = None
-    mechanism: GradientMean = field(init=False)
+    mechanism: GradientMean = field(init=False)  # of one step
+    scoring: BoundedMean | None = field(init=False)  # of one final point, if scores are paid for
 
     def __post_init__(self) -> None:
         count("trials", self.trials)
@@ -86,7 +87,16 @@ class Problem:
         size, clip = self.space.dimensions, self.settings.clip
         made = GradientMean(self.objective.records, clip=clip, size=size, budget=each, unit=UNIT, noise=self.noise)
         object.__setattr__(self, "mechanism", made)
+        object.__setattr__(self, "scoring", self._scoring())
         self._bearable()
+
+    def _scoring(self) -> BoundedMean | None:
+        o, share = self.objective, float(self.settings.score_budget or 0.0)
+        if not share:
+            return None
+        each = split(Budget.gdp(self.budget.mu() * math.sqrt(share)), self.settings.starts)
+        better, noise = o.higher_is_better, self.noise
+        return BoundedMean(o.records, o.bounds, budget=each, higher_is_better=better, unit=UNIT, noise=noise)
 
     def _bearable(self) -> None:
         norm = self.mechanism.scale * math.sqrt(self.space.dimensions)
@@ -182,12 +192,9 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
 
 def _scored(p: Problem, journal: Journal, finals: list[Array]) -> tuple[int, list[float | None], float | None]:
     """Which start to answer with, the noisy scores that were paid for, and their standard deviation."""
-    o, share = p.objective, float(p.settings.score_budget or 0.0)
-    if not share:
+    o, mean = p.objective, p.scoring
+    if mean is None:
         return 0, [], None
-    each = split(Budget.gdp(p.budget.mu() * math.sqrt(share)), len(finals))
-    about = {"higher_is_better": o.higher_is_better, "unit": UNIT, "noise": p.noise}
-    mean = BoundedMean(o.records, o.bounds, budget=each, **about)  # type: ignore[arg-type]
     scores: list[float | None] = []
     for i, params in enumerate(p.space.params(np.array(finals))):
 
