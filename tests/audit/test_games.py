@@ -53,6 +53,13 @@ def test_the_published_projection_is_unbounded() -> None:
     assert math.isinf(many.claimed)
 
 
+def test_models_for_release_are_audited_with_the_noise_of_a_release() -> None:
+    audit = played(game("dp-sgd"), 40, exact=True, confidence=1 - 1e-7)  # type: ignore[arg-type]
+    assert (audit.verdict, audit.noise) == ("within the claim", "exact draws")
+    one = game("dp-sgd-one-run").audit(exact=True, confidence=1 - 1e-7)  # type: ignore[union-attr]
+    assert one.measured <= one.claimed
+
+
 def test_dp_sgd_keeps_its_claim() -> None:
     audit = played(game("dp-sgd"), 4000)  # type: ignore[arg-type]
     assert audit.verdict == "within the claim"

@@ -79,7 +79,9 @@ def dp_sgd_canaries(canaries: int = 256) -> OneRun:
 
     def play(noise: Source, seed: int) -> tuple[Any, Any]:
         coins = np.random.default_rng((seed, 1)).integers(0, 2, canaries)
-        return made(coins).train(params, [seed]).reveal()[0, :-1].astype(float), coins
+        if isinstance(noise, Simulation):
+            return made(coins).train(params, [seed]).reveal()[0, :-1].astype(float), coins
+        return made(coins).train_for_release(params, delta=delta).value.weights[:-1], coins
 
     about = f"one training run over {canaries} records, each a canary with its own feature and a label by its coin"
     return OneRun("dp-sgd-one-run", about, budget, play, exact=False)

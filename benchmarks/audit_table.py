@@ -1,0 +1,45 @@
+"""Every method's claim against what an attacker measures from its outputs on two neighbours: bounds at 99% each.
+
+Each row is one audit: runs on each of two neighbouring data sets chosen for the method, half of them to choose one
+event and half to count it. A measured value is a lower bound: below the claim it proves nothing more; above, it would
+be a proof that something is wrong. Claims of mu-GDP are tested as such and shown as the epsilon at delta = 1e-5.
+"""
+
+from __future__ import annotations
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks import Figure
+from tacit.audit.games import Audit, played
+from tacit.auditing import GAMES, OneRun, game
+
+TITLE = "Audit: claimed epsilon against a measured lower bound at 99%"
+LONG = False
+
+RUNS = {"observed": 1000, "random": 600, "optuna": 1000, "gibo": 1500, "kusner1": 600, "kusner2": 600, "kusner3": 2000}
+EXACT = {"gaussian": 20_000, "laplace": 20_000, "exponential": 5000, "mean": 10_000}
+
+
+def figure(audit: Audit, name: str) -> Figure:
+    at = f" at delta = {audit.delta:g}" if audit.delta else ""
+    claim = f"claim {audit.claimed:.4g}{at} ({audit.claim})" if audit.claim != "none" else "no claim"
+    runs = f"{audit.runs} runs" if audit.runs > 1 else f"one run, {audit.event['canaries']} canaries"
+    note = f"{audit.verdict}; {runs}, {audit.noise}, {audit.seconds:.1f} s"
+    note += "; conditional claim, data of our choice" if audit.conditional else ""
+    note += "; separated in every run: grows with the runs without end" if audit.separated else ""
+    return Figure(name, audit.measured, "epsilon", None, None, claim, note)
+
+
+def run(repeats: int) -> list[Figure]:
+    """The seed of simulated noise is the number of repeats: another number is another sample."""
+    figures = []
+    with threadpool_limits(1):
+        for name in GAMES:
+            made = game(name)
+            if isinstance(made, OneRun):
+                figures.append(figure(made.audit(seed=repeats), name))
+                continue
+            figures.append(figure(played(made, RUNS.get(name), seed=repeats), name))
+            if name in EXACT:
+                figures.append(figure(played(made, EXACT[name], exact=True), f"{name}, exact draws"))
+    return figures
