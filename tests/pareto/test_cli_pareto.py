@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tacit.cli import main
+
 TESTS = str(Path(__file__).parents[1])
 QUICK = ["--delta", "0", "--trials", "6", "--startup", "4"]
 
@@ -74,8 +76,15 @@ def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_bad_usage_is_one_line_and_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
-    done = tacit(*arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("tacit: ")
-    assert "Traceback" not in done.stderr
+def test_bad_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["tacit", "pareto", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    told = capsys.readouterr()
+    assert (left.value.code, told.out) == (2, "")
+    assert told.err.startswith("tacit: ")
+    assert told.err.count("\n") == 1
