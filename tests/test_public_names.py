@@ -10,10 +10,12 @@ import tacit
 PUBLIC = {
     "Budget",
     "Choice",
+    "Curator",
     "Float",
     "Guarantee",
     "Int",
     "Ledger",
+    "Modeler",
     "Private",
     "PrivateSearchCV",
     "Release",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
+    from tacit.outsource.curator import Curator as Curator
+    from tacit.outsource.modeler import Modeler as Modeler
     from tacit.privacy import mechanisms as mechanisms
     from tacit.privacy.accounting import compose as compose
     from tacit.privacy.guarantee import Budget as Budget
@@ -33,10 +35,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Budget": "tacit.privacy.guarantee",
     "Choice": "tacit.space",
+    "Curator": "tacit.outsource.curator",
     "Float": "tacit.space",
     "Guarantee": "tacit.privacy.guarantee",
     "Int": "tacit.space",
     "Ledger": "tacit.privacy.ledger",
+    "Modeler": "tacit.outsource.modeler",
     "Private": "tacit.privacy.private",
     "PrivateSearchCV": "tacit.integrations.sklearn",
     "Release": "tacit.privacy.release",

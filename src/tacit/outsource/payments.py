@@ -1,0 +1,75 @@
+"""What a study costs: payments that survive the death of the curator who made them, and the guarantee of the whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.outsource.rows import PrivateAnswers
+from tacit.privacy.accounting import compose
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.mechanisms import Gaussian
+from tacit.privacy.noise import Source
+from tacit.privacy.release import Payment
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+OPEN = "answers are given as they are: they are not sensitive (Kharkovskii2020, section 2)"
+OWN = "the evaluation of a row depends on that row alone"
+
+
+class Payments:
+    """The charges of one study in a ledger, by purpose; one purpose is charged once.
+
+    A value is shown only after it was recorded. So a charge whose value was not recorded pays for drawing it again:
+    nobody saw the first draw.
+    """
+
+    def __init__(self, ledger: Ledger | None, study: str) -> None:
+        self.ledger, self.study = ledger, study
+        self._made: dict[str, Payment] = {}
+        self._drawn: set[int] = set()
+        for e in ledger.entries() if ledger else ():
+            if e.kind == "charge" and e.purpose.endswith(self._tail):
+                self._made[e.purpose] = Payment(ledger.id, ledger.name, e.number, e.hash)  # type: ignore[union-attr]
+                if e.drawn is not None:
+                    self._drawn.add(e.number)
+
+    @property
+    def _tail(self) -> str:
+        return f" of study {self.study}"
+
+    def charge(self, guarantee: Guarantee, what: str) -> int | None:
+        """The number of the charge for this purpose, made now unless it is there. None without a ledger."""
+        if self.ledger is None:
+            return None
+        purpose = what + self._tail
+        if purpose not in self._made:
+            self._made[purpose] = self.ledger.charge(guarantee, purpose)
+        return self._made[purpose].entry
+
+    def settle(self, what: str, digest: str) -> None:
+        """Tell the ledger what was drawn, once it is recorded here."""
+        payment = self._made.get(what + self._tail)
+        if self.ledger is not None and payment is not None and payment.entry not in self._drawn:
+            self.ledger.settle(payment, digest)
+            self._drawn.add(payment.entry)
+
+
+def answer_mechanism(answers: PrivateAnswers | None, unit: str, noise: Source) -> Gaussian | None:
+    """The noise on one answer; None if answers are given as they are."""
+    if answers is None:
+        return None
+    low, high = answers.bounds
+    return Gaussian(high - low, budget=answers.budget, unit=unit, noise=noise)
+
+
+def whole(table: Guarantee, answers: PrivateAnswers | None, mechanism: Gaussian | None, queries: int) -> Guarantee:
+    """What the table and all answers guarantee together."""
+    if mechanism is None or answers is None:
+        return Guarantee(table.budget, table.unit, (*table.assumptions, OPEN), table.source, table.delta)
+    delta = 2 * table.budget.delta if table.budget and table.budget.delta else None
+    if answers.charged == "each":
+        return compose([table, *[mechanism.guarantee] * queries], delta=delta)
+    once = compose([table, mechanism.guarantee], delta=delta)
+    return Guarantee(once.budget, once.unit, (*once.assumptions, OWN), once.source, table.delta)

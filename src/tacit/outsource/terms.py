@@ -1,0 +1,118 @@
+"""What both parties may know: the terms of a study, its answers, and how either says no.
+
+Nothing here is private: a modeler reads all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import BadInput, TacitError
+from tacit.privacy.guarantee import Guarantee
+
+PROTOCOL = 1
+"""The version of everything that passes between the parties."""
+
+MOST_ROWS = 1000
+"""Rows in one request."""
+
+Table = npt.NDArray[np.floating[Any]]
+
+
+class Refused(TacitError):
+    """The curator says no; ``code`` is a word for programs. Nothing was evaluated and nothing was charged."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Unreachable(TacitError):
+    """The other party does not answer, or not in words that this side understands."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a row gave. ``value`` is None for a row that could not be evaluated."""
+
+    row: int
+    value: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"row": self.row, "value": self.value}
+
+
+@dataclass(frozen=True)
+class Published:
+    """The terms of a study: what the table is, what it guarantees, how noisy it and the answers are."""
+
+    study: str
+    rows: int
+    columns: int
+    transform: str
+    noise: float  # standard deviation of the noise on each number of the table
+    answer_noise: float  # standard deviation of the noise on each answer
+    queries: int
+    guarantee: Guarantee  # of the table
+    whole: Guarantee  # of the table and all answers together
+    digest: str  # SHA-256 of the table's bytes
+    dtype: str = "<f4"
+    chunk: int = 4096  # rows in a chunk
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self.__dict__.items() if k not in ("guarantee", "whole")}
+        stated = {"guarantee": self.guarantee.to_json(), "whole": self.whole.to_json()}
+        return {"protocol": PROTOCOL, **fields, **stated}
+
+    @classmethod
+    def from_json(cls, document: Any) -> Published:
+        if not isinstance(document, dict) or document.get("protocol") != PROTOCOL:
+            found = document.get("protocol") if isinstance(document, dict) else type(document).__name__
+            raise Unreachable(f"the curator speaks protocol {found}, this modeler {PROTOCOL}; upgrade the older side")
+        fields: dict[str, Any] = {}
+        try:
+            for name, kind in _FIELDS.items():
+                fields[name] = kind(document[name])
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unreachable(f"the curator's terms cannot be read ({type(error).__name__}: {error})") from None
+        if min(fields["rows"], fields["columns"], fields["chunk"]) < 1 or fields["dtype"] not in ("<f4", "<f8"):
+            raise Unreachable("the curator's terms describe no table")
+        return cls(**fields)
+
+
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("study", "transform", "digest", "dtype"), str),
+    **dict.fromkeys(("rows", "columns", "queries", "chunk"), int),
+    **dict.fromkeys(("noise", "answer_noise"), float),
+    **dict.fromkeys(("guarantee", "whole"), Guarantee.from_json),
+    "about": dict,
+}
+
+
+class Source(Protocol):
+    """Where a modeler gets things from: a curator in this process, or a client of one elsewhere."""
+
+    def published(self) -> Published: ...
+    def table(self) -> Table: ...
+    def answers(self) -> list[Answer]:
+        """All that this modeler was told before, oldest first."""
+        ...
+
+    def ask(self, rows: Sequence[int], *, request: str) -> list[Answer]:
+        """One answer for each row. The same request again gives the same answers and costs nothing."""
+        ...
+
+
+def request_name(request: str) -> str:
+    """A request's identifier: 8 to 64 letters, digits and dashes."""
+    if not isinstance(request, str) or not (8 <= len(request) <= 64) or not request.replace("-", "").isalnum():
+        raise BadInput("a request is named by 8 to 64 letters, digits and dashes")
+    if not request.isascii():
+        raise BadInput("a request is named by 8 to 64 ASCII letters, digits and dashes")
+    return request
