@@ -1,0 +1,173 @@
+"""Two real processes over TLS: a study of 50 queries with the curator killed in the middle; and the commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from outsource_parts import hill, some_rows
+
+from tacit.outsource.client import Client
+from tacit.outsource.terms import Refused, Unreachable
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
+
+ROWS = some_rows(120)
+TACIT = [sys.executable, "-c", "from tacit.cli import main; main()"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def tacit(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*TACIT, *words], capture_output=True, text=True, env=ENVIRONMENT, timeout=120, **settings)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    try:
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
+            check=True, capture_output=True,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("needs the openssl command to make a certificate")
+    return cert, key
+
+
+class Service:
+    """`tacit curator serve` in a process of its own, which may be killed and started again on the same port."""
+
+    def __init__(self, folder: Path, certificate: tuple[Path, Path], *options: str) -> None:
+        import pandas as pd
+
+        self.folder, self.port = folder, 0
+        table = pd.DataFrame({"a": ROWS[:, 0], "b": ROWS[:, 1], "answer": hill(ROWS)})
+        table.to_csv(folder / "rows.csv", index=False)
+        cert, key = map(str, certificate)
+        self.options = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-4", "--state", str(folder / "state"),
+                        "--certificate", cert, "--key", key, *options]  # fmt: skip
+        self.authority = cert
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        command = [*TACIT, "curator", "serve", str(self.folder / "rows.csv"), *self.options, "--port", str(self.port)]
+        with (self.folder / "errors.txt").open("a") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=ENVIRONMENT)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("https://127.0.0.1:"), (self.folder / "errors.txt").read_text()
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def kill(self) -> None:
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout=30)
+
+
+def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(2.0))
+    private = [
+        "--bounds",
+        "0",
+        "1",
+        "--answer-mu",
+        "0.2",
+        "--ledger",
+        str(tmp_path / "ledger.db"),
+        "--ledger-name",
+        "rows",
+    ]
+    service = Service(tmp_path, certificate, *private, "--queries", "60")
+    token = tacit("curator", "grant", "alice", "--state", str(tmp_path / "state")).stdout.strip()
+    service.start()
+    command = [*TACIT, "modeler", "run", service.url, "--authority", service.authority, "--trials", "50", "--json"]
+    command += ["--lengthscale", "8"]
+    modeler = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "TACIT_TOKEN": token}
+    )
+    assert modeler.stderr is not None
+    for _ in range(20):
+        modeler.stderr.readline()
+    service.kill()
+    time.sleep(0.3)
+    service.start()
+    for _ in range(10):
+        modeler.stderr.readline()
+    service.kill()  # and again, while the modeler asks
+    service.start()
+    out, _ = modeler.communicate(timeout=120)
+    found = json.loads(out)
+    assert modeler.returncode == 0
+    rows = [a["row"] for a in found["answers"]]
+    assert len(rows) == len(set(rows)) == 50
+    # nothing lost: the curator tells the same answers; nothing paid twice: one charge a row and one for the table
+    with Client(service.url, token=token, authority=service.authority) as client:
+        assert [a.to_json() for a in client.answers()] == found["answers"]
+        np.testing.assert_array_equal(client.table(), client.table())
+    assert service.end() == 0
+    charges = [e for e in ledger.entries() if e.kind == "charge"]
+    assert len(charges) == 51
+    assert all(e.status == "drawn" for e in charges)
+    ledger.verify()
+    status = json.loads(tacit("curator", "status", "--state", str(tmp_path / "state"), "--json").stdout)
+    assert (status["used"], status["left"]) == (50, 10)
+    assert sorted(e["row"] for e in status["exchanges"]) == sorted(rows)
+    # asked to go on, a modeler with nothing left to ask needs no curator's evaluation
+    log = [json.loads(line) for line in (tmp_path / "state" / "audit.jsonl").read_text().splitlines()]
+    assert {line["status"] for line in log} == {200}
+
+
+def test_the_commands_say_what_they_did(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    service = Service(tmp_path, certificate, "--columns", "a,b", "--scale", "1,2")
+    state = ["--state", str(tmp_path / "state")]
+    token = tacit("curator", "grant", "alice", *state).stdout.strip()
+    service.start()
+    second = tacit(
+        "curator", "serve", str(tmp_path / "rows.csv"), *service.options, "--columns", "a,b", "--scale", "1,2"
+    )
+    assert second.returncode == 1
+    assert "another curator holds the state" in second.stderr
+    with Client(service.url, token=token, authority=service.authority, patience=2.0) as client:
+        assert client.ask([5], request="request-5")[0].value == pytest.approx(hill(ROWS)[5])
+        shown = tacit("curator", "status", *state).stdout
+        assert "1 answered, 99 left" in shown
+        assert "row 5" in shown
+        assert "Differential privacy with epsilon = 3, delta = 0.0001" in shown
+        assert tacit("curator", "revoke", "alice", *state).stdout.strip() == "alice may ask no more"
+        with pytest.raises(Refused, match="revoked"):
+            client.ask([6], request="request-6")
+        assert service.end() == 0
+        with pytest.raises(Unreachable, match="did not answer for 2 seconds"):
+            client.answers()
+    refused = tacit("curator", "revoke", "nobody", *state)
+    assert refused.returncode == 2
+    assert "tokens have alice, curator" in refused.stderr
+    errors = (tmp_path / "errors.txt").read_text()
+    assert "/curator#token=" in errors
+    assert "after the public scaling" in errors
+    missing = tacit("modeler", "run", service.url)
+    assert missing.returncode == 2
+    assert "TACIT_TOKEN" in missing.stderr
+    untrusted = tacit("curator", "serve", str(tmp_path / "rows.csv"), "--evaluate", "nothing:here", "--epsilon", "1",
+                      "--delta", "1e-4", "--state", str(tmp_path / "other"))  # fmt: skip
+    assert untrusted.returncode == 2
+    assert "no function 'nothing:here'" in untrusted.stderr
+    attack = tacit("curator", "serve", str(tmp_path / "rows.csv"), "--evaluate", "answer", "--epsilon", "1", "--delta",
+                   "1e-4", "--state", str(tmp_path / "other"), "--transform", "projection")  # fmt: skip
+    assert attack.returncode == 2
+    assert "whoever knows d + 1 rows recovers every row" in attack.stderr
