@@ -16,7 +16,15 @@ from tacit.auditing import GAMES, OneRun, game
 TITLE = "Audit: claimed epsilon against a measured lower bound at 99%"
 LONG = False
 
-RUNS = {"observed": 1000, "random": 600, "optuna": 1000, "gibo": 1500, "kusner1": 600, "kusner2": 600, "kusner3": 2000}
+RUNS = {
+    "observed": 1000,
+    "random": 600,
+    "optuna": 1000,
+    "gibo": 1500,
+    "kusner1": 2000,
+    "kusner2": 2000,
+    "kusner3": 2000,
+}
 EXACT = {"gaussian": 20_000, "laplace": 20_000, "exponential": 5000, "mean": 10_000}
 
 

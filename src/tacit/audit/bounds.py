@@ -72,11 +72,11 @@ def lower_bound(
     >>> 0.8 < lower_bound(here, there, delta=0.0) <= 1.0
     True
     """
-    choice("family", family, FAMILIES)
+    probability("delta", delta, zero=choice("family", family, FAMILIES) == "any")  # mu-GDP has no epsilon at 0
     found = counted(outputs, outputs_of_neighbour, delta=delta, confidence=confidence, family=family)
     if family == "any":
         return found.epsilon
-    return gdp_epsilon(found.mu, probability("delta", delta)) if found.mu > 0 else 0.0
+    return gdp_epsilon(found.mu, delta) if found.mu > 0 else 0.0
 
 
 def mu_bound(outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, confidence: float = 0.99) -> float:
