@@ -283,5 +283,5 @@ class Curator:
 def _fingerprint(rows: npt.NDArray[np.float64], said: list[Any]) -> str:
     """Names the rows and the terms, so that a restart with others is noticed."""
     summary = hashlib.sha256(json.dumps([rows.shape, *said]).encode())
-    summary.update(rows.tobytes())
+    summary.update(rows.data)
     return summary.hexdigest()
