@@ -99,9 +99,20 @@ def _algorithm(spec: str | None, named: str | None, table: Path | None, target: 
             raise BadInput(f"algorithm {named!r} needs more than the shell can say: give it as module:object") from None
     if table is None or target is None:
         raise BadInput(f"algorithm {named!r} needs a table of data: --table FILE --target COLUMN")
+    return made.from_table(_numbers(table), target, seed=seed)
+
+
+def _numbers(path: Path) -> Any:
+    """The table, with columns of numbers as numbers. Judged by all rows: a front is for people who may see them."""
+    from tacit.errors import extra
     from tacit.table import read_table
 
-    return made.from_table(read_table(table), target, seed=seed)
+    pandas, table = extra("pandas", "sklearn", "reading a table"), read_table(path)
+    for name in table.columns:
+        numbers = pandas.to_numeric(table[name], errors="coerce")
+        if numbers.isna().equals(table[name].isna()):
+            table[name] = numbers
+    return table
 
 
 def _from_module(spec: str) -> Any:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tacit.cli import main
@@ -43,6 +44,19 @@ def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
     done = tacit("--algorithm", "sparse_vector", *QUICK, "--workers", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
+
+
+def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.4f},{w},{'yes' if x > 0 else 'no'}" for x, w in zip(rng.normal(size=400), "ab" * 200, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,kind,bought", *rows]) + "\n")
+    table = ["--algorithm", "logistic_sgd", "--table", "t.csv", "--target", "bought"]
+    done = tacit(*table, "--trials", "6", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert max(p["utility"] for p in json.loads(done.stdout)["tested"]) > 0.8
+    private = tacit(*table, "--trials", "6", "--test-epsilon", "1", cwd=tmp_path)
+    assert private.returncode == 2
+    assert "read facts off its data" in private.stderr
 
 
 def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pareto_toys import Noisy, Toy
 from tacit import Budget, Ledger, Simulation
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
+from tacit.pareto.algorithms.dp_sgd import LogisticSGD
 from tacit.pareto.private_test import UNIT
 
 BUDGET = Budget.approximate(1.0, 1e-6)
@@ -172,3 +173,15 @@ def test_what_cannot_be_a_private_test_is_refused() -> None:
 
     with pytest.raises(BadInput, match="each_utility"):
         discover(Scalar(), **ASKED, private=PrivateTest(BUDGET))
+
+
+def test_an_algorithm_that_read_its_test_records_is_refused(ledger: Ledger) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] > 0).astype(int)
+    guessed, stated = LogisticSGD(X, y), LogisticSGD(X, y, classes=(0, 1))
+    asked = {**ASKED, "trials": 3, "repeats": 1}
+    with pytest.raises(BadInput, match="read facts off its data"):
+        discover(guessed, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger))
+    assert ledger.entries() == []
+    assert discover(stated, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger)).private

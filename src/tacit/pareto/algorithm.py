@@ -38,6 +38,7 @@ class Algorithm(Protocol):
         random: dict of parameter -> distribution   how random search draws (tacit.pareto.baselines)
         records, each_utility(params, seed)         number of test records and their utilities (records,), each in
                                                     [0, 1]: needed for a private front, and there instead of ``utility``
+        measuring_only = True                       facts were read off the test records: a private front is refused
         from_table(table, target, seed=...)         class method: the algorithm on a pandas DataFrame, for the shell
     """
 

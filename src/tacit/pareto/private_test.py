@@ -70,6 +70,12 @@ class ObservedTest:
             raise BadInput(
                 "a private front needs an algorithm with records and each_utility(params, seed) -> (records,)"
             )
+        examples = getattr(algorithm, "examples", None)
+        if getattr(algorithm, "measuring_only", False) or not getattr(examples, "stated", True):
+            raise BadInput(
+                "this algorithm read facts off its data, such as classes, means or spreads, and test records may be "
+                "among them: a private front needs them stated, for instance classes=(0, 1). Nothing was spent"
+            )
         self.study, self.trials, self.repeats = study, trials, repeats
         self.records = count("records", algorithm.records)
         mu = asked.budget.mu()
