@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 FAMILIES = ("any", "gdp")
 LEAST = 40  # outputs of each side, below which the three parts say nothing
 THRESHOLDS = 600
+CAUTION = 1e-3  # in choosing: the best of many thresholds is a lucky one, and luckiest where counts are small
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _high(seen: Any, of: Any, level: float) -> Any:
 
 
 def _events(a: Array, b: Array, delta: float, level: float, family: str) -> Iterator[tuple[float, float, bool, bool]]:
-    """(expected bound, threshold, above, swapped) of the best threshold each way, judged on this part alone."""
+    """(expected bound, threshold, above, swapped) of the best threshold each way, for twice as many outputs to come."""
     pooled = np.unique(np.concatenate([a, b]))
     cuts = (pooled[1:] + pooled[:-1]) / 2 if len(pooled) > 1 else pooled
     if len(cuts) > THRESHOLDS:  # evenly, and more finely towards both ends, where rare events are
@@ -149,7 +150,7 @@ def _events(a: Array, b: Array, delta: float, level: float, family: str) -> Iter
             in_a, in_b = len(a) - in_a, len(b) - in_b
         for swapped in (False, True):
             p, n, q, m = (in_b, len(b), in_a, len(a)) if swapped else (in_a, len(a), in_b, len(b))
-            low, high = _low(p, n, level), _high(q, m, level)
+            low, high = _low(2 * p, 2 * n, CAUTION * level), _high(2 * q, 2 * m, CAUTION * level)
             odds = np.log(np.maximum(low - delta, 1e-300) / high)
             value = ndtri(low) - ndtri(high) if family == "gdp" else odds
             i = int(np.argmax(value))
