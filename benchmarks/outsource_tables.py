@@ -29,7 +29,7 @@ TITLE = "Outsourced optimisation: the published projection, the noisy one, none,
 LONG = True
 
 SIDE, LENGTH, GRID = 7.5, 1.25, 100  # the domain's side in its own units: six length-scales
-RUNS = 4  # runs for each repeat
+RUNS = 10  # runs for each repeat: 50 by default, as in the paper; half of them on real data
 TABLES = {  # exponent of epsilon: {r: published regret}
     1.1: {3: 0.073, 6: 0.038, 8: 0.018, 10: 0.014, 15: 0.118, 20: 0.137},
     1.3: {3: 0.091, 9: 0.009, 12: 0.019, 15: 0.008, 20: 0.127, 30: 0.134},

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,39 @@ def test_stopping_survives_a_restart(place: str) -> None:
         curator.stop()
     with curator_of(rows, state=place) as curator, pytest.raises(Refused, match="stopped"):
         curator.ask([1])
+
+
+def test_a_curator_can_be_looked_at_and_stopped_while_it_evaluates() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(row: np.ndarray) -> float:
+        begun.set()
+        assert go.wait(10)
+        return 1.0
+
+    with curator_of(some_rows(20), slow) as curator:
+        asking = threading.Thread(target=curator.ask, args=([1],))
+        asking.start()
+        assert begun.wait(10)
+        assert curator.status()["used"] == 0
+        assert curator.answers() == []
+        curator.stop()
+        go.set()
+        asking.join()
+        assert curator.status()["used"] == 1
+        with pytest.raises(Refused, match="stopped"):
+            curator.ask([2])
+
+
+def test_a_restart_may_allow_more_queries_unless_the_guarantee_counts_them(tmp_path: Path) -> None:
+    rows = some_rows(20)
+    curator_of(rows, state=tmp_path / "open", queries=5).close()
+    with curator_of(rows, state=tmp_path / "open", queries=9) as curator:
+        assert curator.published().queries == 9
+    answers = PrivateAnswers((0.0, 1.0), Budget.gdp(0.1))
+    curator_of(rows, state=tmp_path / "private", queries=5, answers=answers).close()
+    with pytest.raises(StateError, match="other terms"):
+        curator_of(rows, state=tmp_path / "private", queries=9, answers=answers)
 
 
 def test_several_requests_share_a_commit_and_each_gets_its_own_answer() -> None:

@@ -10,7 +10,7 @@ from outsource_parts import Given, hill, some_rows
 
 from tacit.errors import BadInput
 from tacit.gp.kernels import RBF
-from tacit.outsource.modeler import Modeler, Prior
+from tacit.outsource.modeler import Modeler, Prior, _Search
 from tacit.outsource.noisy_inputs import expected, places
 from tacit.outsource.terms import Answer
 
@@ -156,6 +156,18 @@ def test_a_large_table_is_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> N
     source = Given(rows, hill(rows))
     Modeler(source, prior=Prior(8.0)).run(200)
     assert len(source.asked) == 50
+
+
+def test_a_table_of_fewer_directions_is_stretched_to_its_distances() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 20)) * 5
+    P = np.linalg.qr(rng.normal(size=(20, 10)))[0]
+    source = Given(rows @ P, rows[:, 0], noise=1e-9)
+    source.terms.about["scale"] = [1.0] * 20
+    search = _Search(Modeler(source, prior=Prior(8.0)), source.terms, source.table())
+    apart = ((search.points[:150] - search.points[150:]) ** 2).sum(axis=1)
+    truth = ((rows[:150] - rows[150:]) ** 2).sum(axis=1)
+    assert apart.mean() == pytest.approx(truth.mean(), rel=0.1)
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -17,6 +17,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,8 @@ class Curator:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
         self.queries, self.per_modeler = count("queries", queries), per_modeler or count("queries", queries)
-        self.ledger, self._answers, self._alone = ledger, answers, threading.RLock()
+        self.ledger, self._answers = ledger, answers
+        self._turn, self._alone = threading.Lock(), threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
         unit = moved(distance) + (", with whatever answer it then has" if answers else "")
         shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit, "noise": noise}
@@ -99,9 +101,14 @@ class Curator:
         self._state = State(self._folder.name if self._folder else str(state), name)
         try:
             said = [transform, epsilon, delta, dimensions, distance, self._transform.divisor.tolist(), repr(answers)]
+            if answers and answers.charged == "each":
+                said.append(self.queries)  # the stated guarantee counts on them
             self.study, terms = self._state.begin(uuid.uuid4().hex, _fingerprint(self._rows, said))
             self._payments = Payments(ledger, self.study)
             self._published = Published.from_json(terms) if terms else self._publish()
+            if self._published.queries != self.queries:
+                self._published = replace(self._published, queries=self.queries)
+                self._state.publish(self._published.to_json())
             self._log, self._known = self._state.load()
             self._requests: dict[tuple[str, str], list[int]] = {}
             for e in self._log:
@@ -166,7 +173,7 @@ class Curator:
 
     def ask_all(self, asked: Sequence[tuple[str, str, list[int]]]) -> list[list[Answer] | Exception]:
         """Several requests (modeler, request, rows) in one commit; for each its answers, or why it was refused."""
-        with self._alone:
+        with self._turn:
             given: dict[int, tuple[float | None, int | None]] = {}
             fresh: list[Exchange] = []
             results: list[list[int] | Exception] = []
@@ -177,7 +184,9 @@ class Curator:
                     results.append(error)
             if fresh:
                 self._state.record(given, fresh)
-                self._learn(given, fresh)
+                with self._alone:
+                    self._learn(given, fresh)
+                self._settle(row for row, (_, charge) in given.items() if charge is not None)
             told: list[list[Answer] | Exception] = [
                 r if isinstance(r, Exception) else [Answer(row, self._known[row]) for row in r] for r in results
             ]
@@ -190,7 +199,6 @@ class Curator:
         for e in fresh:
             self._requests.setdefault((e.modeler, e.request), []).append(e.row)
             self._used[e.modeler] += 1
-        self._settle(row for row, (_, charge) in given.items() if charge is not None)
 
     def _admitted(
         self,

@@ -141,7 +141,10 @@ class _Search:
         self.m, self.terms, self.n = modeler, terms, len(table)
         pool = modeler.generator.permutation(self.n)[:POOL] if self.n > POOL else np.arange(self.n)
         self.pool = np.sort(pool)
-        known: Places = places(table, terms.noise if modeler.aware else 0.0)
+        # r of d directions keep r/d of a squared distance: undo it, so that length-scales mean what they say
+        stretch = math.sqrt(max(1.0, len(terms.about.get("scale", ())) / terms.columns)) if terms.noise else 1.0
+        seen = table if stretch == 1.0 else table * stretch
+        known: Places = places(seen, stretch * terms.noise if modeler.aware else 0.0)
         self.unknown = known.unknown
         # fitting wants points in about the unit cube; a kernel of distances does not mind
         self.width = 1.0 if modeler.prior else max(float(np.ptp(known.means, axis=0).max()), 1e-300)
