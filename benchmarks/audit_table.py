@@ -5,8 +5,8 @@ event and half to count it. A measured value is a lower bound: below the claim i
 be a proof that something is wrong. Claims of mu-GDP are tested as such and shown as the epsilon at delta = 1e-5.
 
 What was chosen after looking: how cautiously an event is chosen was set on simulated Gaussian, Laplace and exponential
-noise, after an earlier table had a Gaussian row at 2.9 by an unlucky tail event; so were the attacker's logarithm for the
-projection, and more runs for Kusner's. None of it touches the half that is counted, so the bounds hold all the same.
+noise, after an earlier table had a Gaussian row at 2.9 by an unlucky tail event; so were the attacker's logarithm for
+the projection, and more runs for Kusner's. None of it touches the half that is counted, so the bounds hold.
 Rows with exact draws cannot be seeded and differ from run to run.
 """
 
