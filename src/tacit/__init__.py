@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
+    from tacit.optimise.regularised import RegularisedClassifier as RegularisedClassifier
+    from tacit.optimise.shards import Shards as Shards
     from tacit.outsource.curator import Curator as Curator
     from tacit.outsource.modeler import Modeler as Modeler
     from tacit.privacy import mechanisms as mechanisms
@@ -43,7 +45,9 @@ _HOMES = {
     "Modeler": "tacit.outsource.modeler",
     "Private": "tacit.privacy.private",
     "PrivateSearchCV": "tacit.integrations.sklearn",
+    "RegularisedClassifier": "tacit.optimise.regularised",
     "Release": "tacit.privacy.release",
+    "Shards": "tacit.optimise.shards",
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",
     "TacitError": "tacit.errors",
