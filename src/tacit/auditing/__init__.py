@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.audit import games
 from tacit.audit.games import Game, Outputs
-from tacit.auditing import one_run, others, tuned
+from tacit.auditing import fronts, one_run, others, tuned
 from tacit.auditing.one_run import OneRun
 from tacit.errors import BadInput
 from tacit.privacy.guarantee import Budget
@@ -31,6 +31,8 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
     "observations": tuned.observations,
     "observed": tuned.observed,
     "random": lambda: tuned.observed("random"),
+    "grid": lambda: tuned.observed("grid"),
+    "search-cv": tuned.search_cv,
     "optuna": tuned.optuna_users,
     "observed-one-run": one_run.observed_canaries,
     "gibo": tuned.gibo,
@@ -39,8 +41,13 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
     "kusner3": tuned.kusner3,
     "noisy-projection": others.noisy_projection,
     "projection": others.projection,
+    "private-answers": others.private_answers,
     "dp-sgd": others.dp_sgd,
     "dp-sgd-one-run": one_run.dp_sgd_canaries,
+    "dp-mlp": fronts.dp_mlp,
+    "output-perturbation": fronts.output_perturbation,
+    "sparse-vector": fronts.sparse_vector,
+    "private-front": fronts.private_front,
 }
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tacit.audit.games import Game, Outputs
 from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.privacy.accounting import compose
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.noise import Simulation, Source
+from tacit.privacy.noise import EXACT, Simulation, Source
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -59,6 +61,37 @@ def noisy_projection(rows: int = 3, columns: int = 2) -> Game:
 
     about = f"the noisy projection of {rows} rows in {columns} dimensions, one row moved by 1; the whole table"
     return Game("noisy-projection", about, claim, draw)
+
+
+def private_answers(queries: int = 4) -> Game:
+    """A curator's private answers: those of one modeler who asks ``queries`` rows."""
+    from tacit.outsource.curator import Curator
+    from tacit.outsource.payments import answer_mechanism
+    from tacit.outsource.rows import PrivateAnswers
+
+    answers = PrivateAnswers((0.0, 1.0), Budget.gdp(0.5))
+    mechanism = answer_mechanism(answers, "", EXACT)
+    assert mechanism is not None
+    claim = compose([mechanism.guarantee] * queries).budget
+
+    def evaluate(side: int) -> Callable[[Array], float | None]:
+        return lambda row: 1e9 if side else None  # the one record decides about every row; clipped to the two ends
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        told: list[float] = []
+        while len(told) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
+            some = min(1000, runs * queries - len(told))
+            rows = np.arange(2.0 * some).reshape(some, 2)
+            terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
+            with Curator(rows, evaluate(side), **terms, noise=noise) as curator:
+                told += [float(a.value or 0.0) for a in curator.ask(range(some))]
+        return np.array(told).reshape(runs, queries)
+
+    about = (
+        f"{queries} private answers of a curator whose evaluation of every row depends on one record: none can be "
+        "evaluated, which counts as the low bound, or all lie above the high one"
+    )
+    return Game("private-answers", about, claim, draw, runs=20_000, chunk=2000)
 
 
 # Training

@@ -12,8 +12,8 @@ from tacit.optimise.kusner_problem import NearlyUniform
 from tacit.optimise.observed import Terms
 from tacit.optimise.regularised import RegularisedClassifier
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.noise import Source
-from tacit.space import Float
+from tacit.privacy.noise import Simulation, Source
+from tacit.space import Float, Int
 from tacit.tuning import tune
 
 ENDS = "every loss of one record goes from the lower to the upper bound, the others stay in the middle"
@@ -86,6 +86,47 @@ def optuna_users(trials: int = 4, records: int = 20) -> Game:
 
     about = f"a study of {trials} trials with tacit.private over {records} records; {ENDS}"
     return Game("optuna", about, terms.guarantee().budget, draw, runs=600, exact=True)
+
+
+def search_cv(trials: int = 4, records: int = 20) -> Game:
+    """``tacit.PrivateSearchCV`` from end to end: everything that a fitted search shows."""
+    from sklearn.dummy import DummyClassifier
+
+    from tacit.integrations.sklearn import PrivateSearchCV, _split
+
+    epsilon, delta = 7.0, 1e-5
+    budget = Budget.gdp(Budget.approximate(epsilon, delta).mu())
+    _, hidden = _split(np.random.RandomState(0), 2 * records, 0.5)  # the split is public
+    X = np.zeros((2 * records, 1))
+    labels = np.zeros((2, 2 * records), int)  # the estimator always says 0
+    labels[:, hidden[1::2]] = 1
+    labels[1, hidden[0]] = 1
+
+    def once(side: int, noise: Source) -> list[float]:
+        if isinstance(noise, Simulation):  # fit copies its noise: two fits with the same one would draw the same
+            noise = type(noise)(int(noise.generator.integers(2**62)))
+        search = PrivateSearchCV(
+            DummyClassifier(strategy="most_frequent"),
+            {"random_state": Int(0, 1000)},
+            epsilon=epsilon,
+            delta=delta,
+            trials=trials,
+            method="random",
+            accept_noise=True,
+            random_state=0,
+            noise=noise,
+        ).fit(X, labels[side])
+        shown = [float(search.best_score_), float(search.best_params_["random_state"])]
+        return [*(t["value"] for t in search.release_.value.trials), *shown]
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        return np.array([once(side, noise) for _ in range(runs)])
+
+    about = (
+        f"PrivateSearchCV, {trials} trials, {records} of {2 * records} rows held out, all that it shows; one held-out "
+        "row goes from always right to always wrong"
+    )
+    return Game("search-cv", about, budget, draw, runs=600, exact=True)
 
 
 # DP-GIBO
