@@ -24,6 +24,8 @@ LONG = False
 RUNS = {
     "observed": 1000,
     "random": 600,
+    "grid": 600,
+    "search-cv": 600,
     "optuna": 1000,
     "gibo": 1500,
     "kusner1": 2000,
