@@ -104,9 +104,7 @@ def run(repeats: int) -> list[Figure]:
         figures = []
         for kind, paper in PAPER.items():
             best, random = ours[kind].result(), [s.result() for s in sets[kind]]
-            note = (
-                f"16 + 256 points against {len(random)} sets of 256 (paper: 19), {RUNS} runs a point (10), delta 1e-5"
-            )
+            note = f"{POINTS} points (272) against {len(random)} sets of {POINTS} (19 of 256), {RUNS} run a point (10)"
             figures += [
                 Figure(f"hypervolume, {kind.name}", best, against="at most 10"),
                 gain(kind, best, random, f"the paper's {paper}", note),
