@@ -7,7 +7,8 @@ be a proof that something is wrong. Claims of mu-GDP are tested as such and show
 What was chosen after looking: how cautiously an event is chosen was set on simulated Gaussian, Laplace and exponential
 noise, after an earlier table had a Gaussian row at 2.9 by an unlucky tail event; so were the attacker's logarithm for
 the projection, and more runs for Kusner's. Claims of search-cv (epsilon 7, not 4) and dp-mlp (delta 0.1, not 0.01) were
-set where few runs can tell half the noise, and search-cv shows a mean in place of single values. None of it touches the half that is counted, so the bounds hold.
+set where few runs can tell half the noise, and search-cv shows a mean in place of single values. None of it
+touches the half that is counted, so the bounds hold.
 Rows with exact draws cannot be seeded and differ from run to run.
 """
 
