@@ -52,6 +52,7 @@ def serve_command(
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
     tokens: TokenFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Publish a table once and answer queries until told to end; started again, it goes on where it was.
 
@@ -99,7 +100,7 @@ def serve_command(
             typer.echo(f"tacit: table and answers: {terms.whole}", err=True)
             fragment = f"#token={secret}" if secret else "  (a new token: tacit curator grant curator)"
             typer.echo(f"tacit: the curator's page: {url}/curator{fragment}", err=True)
-            typer.echo(url)
+            typer.echo(json.dumps({"url": url}) if as_json else url)
             sys.stdout.flush()
 
         log = Path(state) / "audit.jsonl" if "://" not in state else None
@@ -124,12 +125,14 @@ def grant_command(
     name: Annotated[str, typer.Argument(help="Name of a modeler, or curator.")],
     state: State = "curator",
     tokens: TokenFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Give a modeler a token, printed once and kept as a hash. A running service knows it at once.
 
     Example: tacit curator grant alice --state loans > alice.token
     """
-    typer.echo(_tokens(tokens, state).grant(name))
+    token = _tokens(tokens, state).grant(name)
+    typer.echo(json.dumps({"name": name, "token": token}) if as_json else token)
 
 
 @curator.command("revoke")

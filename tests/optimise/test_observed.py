@@ -359,7 +359,9 @@ def test_ctrl_c_keeps_what_was_observed_and_a_second_run_finishes(tmp_path: Path
     command = [str(Path(sys.executable).parent / "tacit"), "tune", "slow_model:losses", "--space", "space.toml"]
     command += ["--records", "2000", "--bounds", "0", "1", "--trials", "4", "--method", "random"]
     command += ["--out", "out", "--ledger", "ledger.db"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background is born deaf to Ctrl-C
+    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=heed, **pipes) as running:
         while not (tmp_path / "slow").exists():
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
