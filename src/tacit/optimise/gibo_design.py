@@ -206,7 +206,7 @@ def suggest_clip(
     and B must not depend on them. ``options`` are those of the method that shape gradients (design, radius, ...).
 
     >>> from tacit.space import Float
-    >>> round(suggest_clip(lambda p: np.full(50, 3 * p["x"]), {"x": Float(0.0, 2.0)}), 1)    # slope 6; wide designs overshoot
+    >>> round(suggest_clip(lambda p: np.full(50, 3 * p["x"]), {"x": Float(0.0, 2.0)}), 1)    # slope 6, seen widely
     6.4
     """
     space = Space(space)
