@@ -28,6 +28,9 @@ def audit_command(
     epsilon: Annotated[float | None, typer.Option(help="What a mechanism of yours claims.")] = None,
     delta: Annotated[float | None, typer.Option(help="With --epsilon.")] = None,
     mu: Annotated[float | None, typer.Option(help="The same as mu-GDP.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="With outsource: your own table, CSV or Parquet.")] = None,
+    columns: Annotated[str | None, typer.Option(help="With outsource: its columns, with commas between.")] = None,
+    scale: Annotated[str | None, typer.Option(help="With outsource: public divisors of the columns.")] = None,
     seed: Annotated[int, typer.Option(help="Of simulated noise.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the runs, the page and the picture.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
@@ -40,12 +43,16 @@ def audit_command(
 
     tacit audit observed --trials 1000 --workers 2 --out audit
 
+    tacit audit outsource --rows loans.csv --columns amount,rate,income --scale 9000,0.04,5e4
+
     tacit audit my_module:mechanism --epsilon 1    (mechanism(0) and mechanism(1): one output on each data set)
     """
     from tacit.audit import picture
     from tacit.auditing import GAMES, game
     from tacit.cli import _budget
 
+    if method == "outsource":
+        return _outsource(rows, columns, scale, epsilon or 3.0, delta or 1e-5, seed, as_json)
     if method is None:
         known = [{"method": name, "claim": str(g.claim or "none"), "about": g.about} for name, g in _all(GAMES)]
         shown = "\n".join(f"{k['method']:18} {k['claim']:28} {k['about']}" for k in known)
@@ -64,6 +71,27 @@ def audit_command(
     typer.echo(json.dumps(document, indent=1) if as_json else picture.text(audit))
     if audit.verdict == "BROKEN":
         raise typer.Exit(1)
+
+
+def _outsource(
+    rows: Path | None, columns: str | None, scale: str | None, epsilon: float, delta: float, seed: int, as_json: bool
+) -> None:
+    """The known-row attack on a user's own table."""
+    from tacit.auditing.outsourced import attack_table, to_json, told
+    from tacit.cli_outsource import _numbers
+    from tacit.outsource.rows import read
+
+    if rows is None:
+        raise BadInput("tacit audit outsource needs --rows FILE: the table whose publication is to be tried")
+    frame = read(rows)
+    wanted = [c.strip() for c in columns.split(",")] if columns else list(frame.columns)
+    missing = [c for c in wanted if c not in frame.columns]
+    if missing:
+        raise BadInput(f"there is no column {missing[0]!r} in {rows.name}; name columns that are there")
+    found = attack_table(frame[wanted].to_numpy(), epsilon=epsilon, delta=delta, scale=_numbers(scale), seed=seed)
+    size = (len(frame), len(wanted))
+    document = {"rows": size[0], "columns": size[1], "epsilon": epsilon, "delta": delta, "attack": to_json(found)}
+    typer.echo(json.dumps(document, indent=1) if as_json else told(found, size))
 
 
 def _all(known: dict[str, Callable[[], Any]]) -> Iterator[tuple[str, Any]]:
