@@ -3,8 +3,10 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # two workers share the cores; a second BLAS thread in each only gets in the way
 ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# the theme announces its successor at every start; its versions are pinned and the site is static
+MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 
-.PHONY: demo test test-all check bench docs clean help
+.PHONY: demo test test-all check bench docs links clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -15,7 +17,7 @@ demo: .venv/.ready   ## tune a model on a private validation set, print the rele
 test: .venv/.ready   ## the tests, a few minutes
 	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 -q
 
-test-all: .venv/.ready   ## the tests with the slow ones
+test-all: .venv/.docs   ## the tests with the slow ones, the site among them
 	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 -q -m ''
 
 check: .venv/.ready   ## format, lint, types, layers
@@ -27,8 +29,12 @@ check: .venv/.ready   ## format, lint, types, layers
 bench: .venv/.ready   ## measure; results in benchmarks/results
 	.venv/bin/python -m benchmarks
 
-docs: .venv/.ready   ## the pages that benchmarks fill
+docs: .venv/.docs   ## the site in site/: open site/index.html, no server needed
 	.venv/bin/python -m benchmarks --page docs/results.md
+	$(MKDOCS) build --strict --quiet
+
+links: .venv/.ready   ## ask every address that the pages name; a report, it never fails
+	.venv/bin/python docs/_parts/links.py
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tacit needs Python 3.11 or newer, found $$($(PYTHON) --version). Set PYTHON=python3.x"; exit 1; }
@@ -38,5 +44,9 @@ docs: .venv/.ready   ## the pages that benchmarks fill
 	$(PIP) --editable '.[test,dev]'
 	@touch .venv/.ready
 
+.venv/.docs: .venv/.ready
+	$(PIP) --editable '.[docs]'
+	@touch .venv/.docs
+
 clean:           ## remove what make built
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache
