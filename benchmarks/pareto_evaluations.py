@@ -1,0 +1,157 @@
+"""Adult, logistic regression by DP-SGD: how many evaluations each search needs to come near the best front.
+
+python -m benchmarks.pareto_evaluations docs/pictures/pareto_evaluations.svg      draws the curves from the kept pieces
+
+All 30,956 records and the paper's domain. A point is the mean of 2 runs that share their lots, and is worth what was
+measured, as in the paper. The best front is that of all points of all searches and seeds, so nobody reaches all of it.
+Random search is uniform on the domain; its points whose epsilon is 10 or more add nothing and are not trained.
+BoTorch runs with 4 restarts, 128 raw points and 64 draws (its tutorial: 10, 512 and 128), and is left out where it is
+not installed. Every search is kept as it is done, so that a stopped run goes on.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Figure, _dpareto
+from benchmarks._botorch import botorch_sampler
+from benchmarks._lines import chart
+from benchmarks._parts import kept
+from tacit.pareto import discover, hypervolume
+from tacit.pareto.algorithm import seeds_of
+from tacit.pareto.algorithms.dp_sgd import LogisticSGD
+from tacit.pareto.baselines import FixedEpsilonSampler, nsga2, tpe
+from tacit.pareto.sampler import DParetoSampler
+
+TITLE = "Adult: evaluations to reach 98% and 99% of the best front's hypervolume"
+LONG = True
+
+DELTA, REFERENCE, STARTUP = 1e-5, (10.0, 1.0), 16
+SEEDS, POINTS, RANDOM, RUNS = 10, 64, 256, 2
+OURS = "DPareto, exact privacy"
+Values = list[tuple[float, float]]
+
+
+@lru_cache(maxsize=1)
+def algorithm() -> LogisticSGD:
+    return LogisticSGD(*_dpareto.adult(), shared_lots=True)
+
+
+def known(params: Any) -> np.ndarray:
+    return algorithm().epsilons(params, DELTA)
+
+
+def samplers() -> dict[str, Callable[[int], Any]]:
+    space = algorithm().space
+    asked: dict[str, Any] = {"startup": STARTUP, "reference": REFERENCE}
+    quick = {"restarts": 4, "raw": 128, "draws": 64}
+    targets = np.geomspace(0.05, REFERENCE[0], 12).tolist()
+    found: dict[str, Callable[[int], Any]] = {
+        OURS: lambda s: DParetoSampler(space, known, seed=s, **asked),
+        "DPareto, as published": lambda s: DParetoSampler(space, known, seed=s, privacy_model="gp", **asked),
+        "BoTorch qLogEHVI": lambda s: botorch_sampler(space, seed=s, **quick, **asked),
+        "fixed-epsilon sweep": lambda s: FixedEpsilonSampler(space, known, targets, startup=STARTUP, seed=s),
+        "Optuna TPE": lambda s: tpe(s, startup=STARTUP),
+        "Optuna NSGA-II": lambda s: nsga2(s, population=16),
+    }
+    if not util.find_spec("botorch"):
+        del found["BoTorch qLogEHVI"]
+    return found
+
+
+def searched(name: str, seed: int) -> Values:
+    """Epsilon and error of every point in turn."""
+    if name == "random":
+        return drawn(seed)
+    sampler = samplers()[name](seed)
+    asked: dict[str, Any] = {"delta": DELTA, "trials": POINTS, "reference": REFERENCE, "repeats": RUNS, "seed": seed}
+    return [(p.epsilon, p.error) for p in discover(algorithm(), sampler=sampler, **asked).tested]
+
+
+def drawn(seed: int) -> Values:
+    points = algorithm().space.params(np.random.default_rng((3, seed)).random((RANDOM, 5)))
+    found = []
+    for i, (point, epsilon) in enumerate(zip(points, known(points), strict=True)):
+        inside = epsilon < REFERENCE[0]
+        runs = algorithm().utilities(point, seeds_of(1000 + seed, i, RUNS)) if inside else [0.0]
+        found.append((float(epsilon), float(1 - np.mean(runs))))
+    return found
+
+
+def everything(seeds: int, only: str = "") -> dict[str, list[Values]]:
+    """Search -> seed -> points; ``only`` restricts to names that contain it, to fill in pieces."""
+    found: dict[str, list[Values]] = {}
+    for seed in range(seeds):  # seed by seed, so that a run stopped early has as many of each
+        for name in [*samplers(), "random"]:
+            if only in name:
+                key = {"search": name, "seed": seed, "points": POINTS, "random": RANDOM, "runs": RUNS}
+                found.setdefault(name, []).append(
+                    kept("pareto_evaluations", key, lambda n=name, s=seed: searched(n, s))
+                )
+    return found
+
+
+def curves(found: dict[str, list[Values]]) -> tuple[float, dict[str, list[np.ndarray]]]:
+    """The best front's hypervolume, and each search's share of it after each evaluation."""
+    best = hypervolume([v for sets in found.values() for values in sets for v in values], REFERENCE)
+
+    def curve(values: Values) -> np.ndarray:
+        return np.array([hypervolume(values[: k + 1], REFERENCE) for k in range(len(values))]) / best
+
+    return best, {name: [curve(values) for values in sets] for name, sets in found.items()}
+
+
+def needed(shares: list[np.ndarray], level: float) -> list[float]:
+    reached = [np.flatnonzero(c >= level) for c in shares]
+    return [float(r[0] + 1) if len(r) else np.inf for r in reached]
+
+
+def run(repeats: int) -> list[Figure]:
+    best, shares = curves(everything(min(SEEDS, 2 * repeats)))
+    figures = [Figure("the best front", best, "hypervolume", against="at most 10")]
+    for level in (0.98, 0.99):
+        for name, each in shares.items():
+            figures.append(_told(name, each, level))
+        ours, random = (statistics.median(needed(shares[name], level)) for name in (OURS, "random"))
+        if np.isfinite(ours):
+            note = "" if np.isfinite(random) else f"at least: random did not get there in {RANDOM}"
+            title = f"fewer than random to {level:.0%}"
+            figures.append(Figure(title, min(random, RANDOM) / ours, "x", against="goal 3", note=note))
+    return figures
+
+
+def _told(name: str, shares: list[np.ndarray], level: float) -> Figure:
+    """The median over seeds; where a seed did not get there, the figure says at least."""
+    most = len(shares[0])
+    each = needed(shares, level)
+    missed = sum(not np.isfinite(n) for n in each)
+    capped = [min(n, most) for n in each]
+    at = ", ".join(
+        f"{statistics.mean(c[k - 1] for c in shares):.4f} after {k}" for k in dict.fromkeys((16, 32, 64, most))
+    )
+    note = f"of the best front: {at}" + (f"; {missed} of {len(each)} seeds not within {most}" if missed else "")
+    unit = "evaluations" if 2 * missed < len(each) else "evaluations at least: most seeds did not get there"
+    return Figure(f"{name}, to {level:.0%}", statistics.median(capped), unit, min(capped), max(capped), "median", note)
+
+
+def picture(path: str) -> None:
+    """What is missing of the best front, the mean over seeds, after each evaluation."""
+    _, shares = curves(everything(SEEDS))
+    lines = {name: [1 - float(v) for v in np.mean(each, axis=0)[:POINTS]] for name, each in shares.items()}
+    title = "Adult, logistic regression by DP-SGD: missing of the best front"
+    chart(Path(path), title, lines, x="evaluations", y="share missing", log=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--only":
+        everything(SEEDS, sys.argv[2])
+    else:
+        picture(sys.argv[1])
