@@ -28,7 +28,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.space import Array, Params
 
 STEPS = 1 << 32
-BLOCK = 2048  # records at a time: the arrays of one block stay in a processor's cache
+BLOCK = 1024  # records at a time: the arrays of one block stay in a processor's cache
 HUGE, TINY = 1e100, 1e-140
 
 
@@ -97,23 +97,30 @@ class Clipped:
         # One record's numbers meet another's only in the sum of whole numbers. So matrix products of a library, whose
         # rounding may depend on a record's place in the block, are not used: each column is summed in the same order.
         part = np.array(rows, float)  # (m, records of this block), a copy
-        finite = np.isfinite(part).all(axis=0)
-        part[:, ~finite] = 0.0
         most = np.abs(part).max(axis=0)
+        spoiled = ~np.isfinite(most)
+        part[:, spoiled] = most[spoiled] = 0.0
         shrunk = np.maximum(most / HUGE, 1.0)  # gradients of huge losses keep their direction
-        part /= shrunk
-        gradient, work = np.zeros((len(self.weights), part.shape[1])), np.empty(part.shape[1])
+        if (shrunk > 1.0).any():
+            part /= shrunk
+        gradient = np.zeros((len(self.weights), part.shape[1]))
+        work = np.empty_like(gradient)
         for column, row in zip(self.weights.T, part, strict=True):
-            for j in np.flatnonzero(column):
-                gradient[j] += np.multiply(row, column[j], out=work)
+            used = np.flatnonzero(column)
+            if len(used) == len(column):
+                gradient += np.multiply(column[:, None], row, out=work)
+            else:  # a cross moves one coordinate with each place
+                for j in used:
+                    gradient[j] += np.multiply(row, column[j], out=work[j])
         norm = np.zeros(part.shape[1])
-        for g in gradient:
-            norm += np.multiply(g, g, out=work)
+        for squares in np.multiply(gradient, gradient, out=work):
+            norm += squares
         np.sqrt(norm, out=norm)
         keep = np.divide(self.clip, norm, out=np.zeros_like(norm), where=norm > TINY)
         gradient *= np.minimum(keep, shrunk)
         gradient *= STEPS / self.clip
-        return np.rint(gradient).astype(np.int64).sum(axis=1)
+        np.rint(gradient, out=gradient)
+        return gradient.astype(np.int64).sum(axis=1)
 
 
 def reach(d: int) -> float:
