@@ -194,19 +194,28 @@ class LipschitzTerms:
         return whole + self.largest * 2.0**-31  # both means are rounded to 2^32 steps
 
 
-def prior_regret(kernel: Kernel, points: Array, scale: float) -> tuple[float, float]:
-    """Expected regret of the exponential mechanism with this Gumbel scale, and of a uniform choice, in prior sd.
-
-    The best case: the mechanism sees f itself. Simulated from the public prior, over at most 400 of the candidates.
-    """
+def prior_draws(kernel: Kernel, points: Array) -> Array:
+    """Draws of f from the public prior, (candidates, draws), over at most 400 of the candidates; always the same."""
     rng = np.random.default_rng(0)
     C = points if len(points) <= SHOWN else points[rng.choice(len(points), SHOWN, replace=False)]
     values, vectors = np.linalg.eigh(kernel(C, C))
-    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(C), DRAWS))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(C), DRAWS)))
+
+
+def choice_regret(f: Array, scale: float) -> tuple[float, float]:
+    """Expected regret of the exponential mechanism with this Gumbel scale, and of a uniform choice, on draws of f.
+
+    The best case: the mechanism sees f itself.
+    """
     below = f.max(axis=0) - f
     weights = np.exp(-below / scale)
     chosen = (weights * below).sum(axis=0) / weights.sum(axis=0)
     return float(chosen.mean()), float(below.mean())
+
+
+def prior_regret(kernel: Kernel, points: Array, scale: float) -> tuple[float, float]:
+    """``choice_regret`` on draws from the prior, in prior sd."""
+    return choice_regret(prior_draws(kernel, points), scale)
 
 
 def utility(statement: str, about: str, bound: float, delta: float) -> dict[str, Any]:
