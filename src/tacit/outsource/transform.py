@@ -11,6 +11,7 @@ Kharkovskii2020  Kharkovskii, Dai, Low: Private outsourced Bayesian optimization
 
 from __future__ import annotations
 
+import gc
 import math
 import warnings
 from collections.abc import Iterator
@@ -113,6 +114,7 @@ class NoisyProjection:
         for start in range(0, len(rows), self._block):
             part = np.clip(rows[start : start + self._block] / self.divisor, -self.radius, self.radius)
             yield self.noise.gaussian(part if self.matrix is None else part @ self.matrix, self.scale_of_noise)
+            gc.collect(1)  # a call of OpenDP leaves its input in a cycle of references: let go of it at once
 
     def about(self) -> dict[str, Any]:
         """What may be told of the transformation: all of it is public."""
@@ -221,7 +223,8 @@ def usable(rows: npt.ArrayLike, delta: float) -> Array:
         raise BadInput(f"rows must be numbers in a table, got {described(rows)}") from None
     if X.ndim != 2 or 0 in X.shape:
         raise BadInput(f"rows must have shape (n, d) with at least one row and one column, got {described(X)}")
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    low, high = X.min(axis=0), X.max(axis=0)  # both are NaN where a column has one; nothing as large as the rows
+    bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if len(bad):
         raise BadInput(
             f"rows must be finite; columns {bad.tolist()} have missing or infinite values. Fill or drop them"
@@ -231,7 +234,7 @@ def usable(rows: npt.ArrayLike, delta: float) -> Array:
             f"delta={delta:g} is not below 1/n = {1 / len(X):g}: publishing one row as it is would satisfy it",
             stacklevel=3,
         )
-    constant = np.flatnonzero(X.min(axis=0) == X.max(axis=0))
+    constant = np.flatnonzero(low == high)
     if len(constant):
         warnings.warn(f"columns {constant.tolist()} are constant: they tell a modeler nothing", stacklevel=3)
     return np.ascontiguousarray(X)
