@@ -4,6 +4,8 @@ A data officer must say which of 100 yes/no questions are true, privately, and a
 answers before anything is spent. It is measured, so it is NOT private: here it is simulated, and anyone may see it.
 """
 
+from pathlib import Path
+
 import tacit
 from tacit.pareto.algorithms.sparse_vector import SparseVector
 from tacit.report.front_page import write
@@ -24,9 +26,11 @@ def main() -> None:
     print("\nWhat does F1 = 0.5 cost?")
     print(f"  epsilon {front.predict(utility=0.5).epsilon:.1f}")
 
-    front.to_csv("front.csv")
-    front.plot().save("front.svg")
-    print(f"\nwrote front.csv, front.svg and {write(front, 'front.html')}: open the page and move the slider")
+    out = Path("front-out")
+    out.mkdir(exist_ok=True)
+    front.to_csv(out / "front.csv")
+    front.plot().save(out / "front.svg")
+    print(f"\nOpen {write(front, out / 'front.html')} and move the slider; front.csv and front.svg lie beside it.")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ The digits bundled with scikit-learn stand in for records that may not be shown.
 not protected; the rest is the private validation set. Everything in the study is noisy, so the study may be shown.
 """
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import optuna
 from sklearn.datasets import load_digits
@@ -24,9 +27,9 @@ def objective(trial: optuna.Trial) -> np.ndarray:
     return model.predict(X[private]) != y[private]
 
 
-def main() -> None:
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    ledger = tacit.Ledger.open("ledger.db", "digits", tacit.Budget.approximate(2.0, 1e-5), description="digits")
+def search(folder: Path) -> None:
+    budget = tacit.Budget.approximate(epsilon=2.0, delta=1e-5)
+    ledger = tacit.Ledger.open(folder / "ledger.db", "digits", budget, description="digits")
     wrapped = tacit.private(
         objective,
         records=len(private),
@@ -35,7 +38,7 @@ def main() -> None:
         trials=30,
         ledger=ledger,
     )
-    study = optuna.create_study(storage="sqlite:///study.db", sampler=optuna.samplers.TPESampler(seed=0))
+    study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", sampler=optuna.samplers.TPESampler(seed=0))
     study.optimize(wrapped, n_trials=30)
 
     release = wrapped.release(study)
@@ -49,6 +52,13 @@ def main() -> None:
         study.optimize(wrapped, n_trials=1)
     except tacit.TacitError as refusal:
         print(f"One trial more   {refusal}")
+    ledger.close()
+
+
+def main() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:  # for your own study: a place that stays
+        search(Path(folder))
 
 
 if __name__ == "__main__":
