@@ -6,7 +6,7 @@ ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # the theme announces its successor at every start; its versions are pinned and the site is static
 MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 
-.PHONY: demo test test-all check bench docs links clean help
+.PHONY: demo test test-all check bench bench-full peers results docs links clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -26,11 +26,21 @@ check: .venv/.ready   ## format, lint, types, layers
 	.venv/bin/mypy
 	.venv/bin/python -m pytest -q tests/test_layers.py tests/test_public_names.py
 
-bench: .venv/.ready   ## measure; results in benchmarks/results
-	.venv/bin/python -m benchmarks
+bench: .venv/.ready   ## measure all that fits in 30 minutes on 2 cores; results in benchmarks/results
+	.venv/bin/python -m benchmarks --within 30
+
+bench-full: .venv/.ready   ## measure everything, going on where an earlier run stopped
+	.venv/bin/python -m benchmarks --full
+
+# torch comes with gigabytes of GPU libraries unless its CPU build is installed first
+peers: .venv/.ready   ## install what benchmarks compare with (torch among it); without it those figures are missing
+	$(PIP) --editable '.[bench]'
+
+results: .venv/.ready   ## the pages that benchmarks fill: docs/results.md, docs/papers.md, docs/scale.md
+	.venv/bin/python -m benchmarks --pages docs
 
 docs: .venv/.docs   ## the site in site/: open site/index.html, no server needed
-	.venv/bin/python -m benchmarks --page docs/results.md
+	.venv/bin/python -m benchmarks --pages docs
 	$(MKDOCS) build --strict --quiet
 
 links: .venv/.ready   ## ask every address that the pages name; a report, it never fails

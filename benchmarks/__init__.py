@@ -3,20 +3,31 @@
 Each module here measures one thing and offers
 
     TITLE: str                      a line for the results page
-    LONG: bool                      True keeps it out of `make bench`
+    LONG: bool                      True: `make bench` takes it only while there is time left
     def run(repeats: int) -> list[Figure]
 
-Peers run in the same process, single-threaded unless the figure says otherwise. A figure that was not measured is
-absent, never copied.
+and may offer
+
+    REPEATS: int                    how often, unless asked otherwise; else as often as the kept result, else 5
+    THREADS: tuple[int, ...]        run under each of these limits on linear algebra, such as (1, 2); else (1,)
+
+Peers run in the same process or the same minute. A benchmark that lacks a peer, data or a server raises Missing with
+the reason: it is skipped, and shown as missing. A figure that was not measured is absent, never copied.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+
+class Missing(Exception):
+    """Something this machine does not have: a peer, data, a server. The message says what, and how to get it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,16 @@ class Figure:
     high: float | None = None
     against: str = ""  # the peer, paper or goal, in words with its number
     note: str = ""
+    paper: float | None = None  # the paper's figure, in the same unit
+    peer: float | None = None  # the peer's figure: in the same unit, or of a ratio, in seconds
+    ours: float | None = None  # of a ratio: our side of it, in seconds
+    goal: float | None = None
+    better: str = ""  # "more" or "less": which side of the goal meets it; else told by the unit
+
+
+def threads() -> int:
+    """How many threads linear algebra may use in this run. The runner has set it; torch is to be told apart."""
+    return int(os.environ.get("TACIT_THREADS", "1"))
 
 
 def timed(work: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
@@ -45,4 +66,23 @@ def timed(work: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
 
 def ratio(name: str, ours: tuple[float, float, float], peer: tuple[float, float, float], against: str) -> Figure:
     """How many times faster we are than a peer measured in the same run: ratio of medians, with its extremes."""
-    return Figure(name, peer[0] / ours[0], "x faster", peer[1] / ours[2], peer[2] / ours[1], against)
+    ends = peer[1] / ours[2], peer[2] / ours[1]
+    return Figure(name, peer[0] / ours[0], "x faster", *ends, against, peer=peer[0], ours=ours[0])
+
+
+def slope(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
+    """The power with which a cost grows: least squares of log cost over log size, with its 95% interval.
+
+    Student's t with as many degrees of freedom as points beyond two; without any, the interval is the slope itself.
+    """
+    from scipy.special import stdtrit
+
+    x, y = [math.log(s) for s in sizes], [math.log(t) for t in seconds]
+    mx, my, free = statistics.fmean(x), statistics.fmean(y), len(x) - 2
+    spread = sum((a - mx) ** 2 for a in x)
+    power = sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / spread
+    if free < 1:
+        return power, power, power
+    left = sum((b - my - power * (a - mx)) ** 2 for a, b in zip(x, y, strict=True))
+    half = float(stdtrit(free, 0.975)) * math.sqrt(left / free / spread)
+    return power, power - half, power + half

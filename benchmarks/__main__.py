@@ -1,117 +1,72 @@
-"""Run benchmarks and write their JSON; turn the JSON into a page.
+"""Run benchmarks and write their JSON; turn the JSON into pages.
 
-python -m benchmarks                      everything but the long ones
-python -m benchmarks NAME [NAME ...]      just these
-python -m benchmarks --long               the long ones too
-python -m benchmarks --page docs/results.md
+tacit-bench NAME [NAME ...] [--repeats N] [--out DIR]   just these
+tacit-bench --within 30                                 all that fits in 30 minutes (make bench)
+tacit-bench --full                                      all, going on where an earlier run stopped (make bench-full)
+tacit-bench --list                                      what there is, and how long it takes
+tacit-bench --pages docs                                write the results pages and measure nothing (make results)
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
-import os
-import pkgutil
-import platform
-import subprocess
-import time
-from dataclasses import asdict
-from importlib import metadata
+import sys
 from pathlib import Path
 
-import benchmarks
+from benchmarks import _machine
+from benchmarks._runner import MEASURED, SKIPPED, every, fitting, forget, kept, measure, names, told
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "optuna", "opendp", "dp-accounting", "SQLAlchemy", "botorch", "torch")
-
-
-def names() -> list[str]:
-    return sorted(m.name for m in pkgutil.iter_modules([str(HERE)]) if not m.name.startswith("_"))
+RESULTS = _machine.HERE / "results"
 
 
-def machine() -> dict[str, object]:
-    versions = {}
-    for library in LIBRARIES:
-        try:
-            versions[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            continue
-    return {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version(), **versions}
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="tacit-bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("names", nargs="*", metavar="NAME", help="see --list")
+    made.add_argument("--repeats", type=int, help="how often (default: what each benchmark says)")
+    made.add_argument("--threads", type=int, help="limit on threads of linear algebra (default: what each says)")
+    made.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")
+    made.add_argument("--fresh", action="store_true", help="measure again what this code has already measured")
+    made.add_argument("--within", type=float, metavar="MINUTES", help="all that fits, by what the last runs took")
+    made.add_argument("--full", action="store_true", help="all of them")
+    made.add_argument("--tell", action="store_true", help=argparse.SUPPRESS)  # exit code 3 if skipped
+    made.add_argument("--list", action="store_true", help="names, titles and seconds of the last run")
+    made.add_argument("--pages", type=Path, metavar="DIR", help="write results.md, papers.md and scale.md there")
+    return made
 
 
-def commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
-
-
-def measure(name: str, repeats: int, out: Path) -> None:
-    module = importlib.import_module(f"benchmarks.{name}")
-    print(f"{name}: {module.TITLE}", flush=True)
-    start = time.perf_counter()
-    figures = [asdict(f) for f in module.run(repeats)]
-    document = {
-        "name": name,
-        "title": module.TITLE,
-        "command": f"python -m benchmarks {name} --repeats {repeats}",
-        "repeats": repeats,
-        "seconds": round(time.perf_counter() - start, 1),
-        "commit": commit(),
-        "machine": machine(),
-        "figures": figures,
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
-    for f in figures:
-        print(f"  {f['name']}: {f['value']:.4g} {f['unit']}  {f['against']}", flush=True)
-
-
-def number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def page(results: Path) -> str:
-    lines = [
-        "# Results",
-        "",
-        "Made by `make docs` from `benchmarks/results/*.json`. Nothing here is typed by hand.",
-        "",
-    ]
-    for path in sorted(results.glob("*.json")):
-        r = json.loads(path.read_text())
-        made = ", ".join(f"{k} {v}" for k, v in r["machine"].items())
-        lines += [f"## {r['title']}", "", f"`{r['command']}` · commit {r['commit']} · {r['seconds']} s · {made}", ""]
-        lines += ["| what | measured | least to most | against | note |", "| --- | --- | --- | --- | --- |"]
-        for f in r["figures"]:
-            spread = f"{number(f['low'])} to {number(f['high'])}" if f["low"] is not None else ""
-            lines.append(
-                f"| {f['name']} | {number(f['value'])} {f['unit']} | {spread} | {f['against']} | {f['note']} |"
-            )
-        lines.append("")
-    return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names())}")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--long", action="store_true", help="the long ones too")
-    parser.add_argument("--page", type=Path, help="write the results page and measure nothing")
-    asked = parser.parse_args()
-    if asked.page:
-        asked.page.parent.mkdir(parents=True, exist_ok=True)
-        asked.page.write_text(page(asked.out))
-        print(f"wrote {asked.page}")
-        return
+def main(words: list[str] | None = None) -> None:
+    asking = parser()
+    asked = asking.parse_args(words)
     unknown = set(asked.names) - set(names())
     if unknown:
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names())}")
-    for name in asked.names or names():
-        module = importlib.import_module(f"benchmarks.{name}")
-        if asked.names or asked.long or not getattr(module, "LONG", False):
-            measure(name, asked.repeats, asked.out)
+        asking.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+    if asked.pages:
+        from benchmarks._pages import write
+
+        write(asked.out, asked.pages)
+        return
+    if asked.list:
+        for name in names():
+            old = kept(name, asked.out)
+            print(f"{name:22} {old.get('seconds', '-'):>8} s  {told(name)['TITLE']}")
+        return
+    if not (asked.names or asked.full or asked.within):
+        asking.print_help()
+        return
+    if asked.fresh:
+        forget(asked.names or (names() if asked.full else []))
+    if len(asked.names) == 1:
+        code = measure(asked.names[0], asked.out, repeats=asked.repeats, threads=asked.threads)
+        # a benchmark run for others tells them that it was skipped; to a person that is no failure
+        sys.exit(code if code != SKIPPED or asked.tell else MEASURED)
+    chosen = asked.names or names()
+    if asked.within:
+        chosen, left = fitting(60 * asked.within, asked.out, asked.repeats)
+        print(f"left for --full: {', '.join(left) or 'nothing'}", flush=True)
+    words = [w for k in ("repeats", "threads") if (v := getattr(asked, k)) for w in (f"--{k}", str(v))]
+    sys.exit(every(chosen, asked.out.resolve(), words, repeats=asked.repeats, fresh=asked.fresh))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""GP-UCB over a finite set of candidates: appending a point against refitting, one thread, the same choices by all.
+"""GP-UCB over a finite set of candidates: appending a point against refitting, the same choices by all.
 
 beta_t = 2 log(n t^2 pi^2 / (3 delta)), choose argmax mean + sqrt(beta_t) sd, observe with noise, repeat (Kusner2015).
 """
@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import Figure, ratio, timed
+from benchmarks import Figure, ratio, slope, threads, timed
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
 
 TITLE = "GP-UCB over 10,000 candidates in 2-D, 50 steps, fixed hyper-parameters"
 LONG = False
+THREADS = (1, 2)
 
 CANDIDATES, STEPS, LENGTH, NOISE, DELTA = 10_000, 50, 0.15, 1e-2, 0.1
 Loop = Callable[[np.ndarray, np.ndarray, int], list[int]]
@@ -107,8 +107,7 @@ def by_botorch(X: np.ndarray, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray,
 
 
 def run(repeats: int) -> list[Figure]:
-    with threadpool_limits(1):
-        return [*_peers(repeats), *_growth(repeats)]
+    return _peers(repeats) + (_growth(repeats) if threads() == 1 else [])
 
 
 def _peers(repeats: int) -> list[Figure]:
@@ -119,7 +118,7 @@ def _peers(repeats: int) -> list[Figure]:
     if importlib.util.find_spec("botorch"):
         import torch
 
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads())
         loops["BoTorch, batched"] = (refitting(by_botorch), "goal 40")
     choices = appending(C, y, STEPS)
     for name, (loop, _) in loops.items():  # also the warm-up
@@ -153,13 +152,14 @@ def _growth(repeats: int) -> list[Figure]:
     sizes, lengths = (10_000, 30_000, 100_000), (50, 150, 500)
     by_size, by_length = [least(n, STEPS) for n in sizes], [least(CANDIDATES, t) for t in lengths]
     return [
-        Figure("growth with candidates, 10,000 to 100,000", _slope(sizes, by_size), "log-log slope",
+        Figure("growth with candidates, 10,000 to 100,000", *_power(sizes, by_size),
                against="1 is linear", note=f"100,000 candidates, 50 steps: {by_size[-1]:.3g} s"),
-        Figure("growth with steps, 50 to 500", _slope(lengths, by_length), "log-log slope",
+        Figure("growth with steps, 50 to 500", *_power(lengths, by_length),
                against="2 is one product with all earlier rows for each step; refitting is 3",
                note=f"10,000 candidates, 500 steps: {by_length[-1]:.3g} s"),
     ]  # fmt: skip
 
 
-def _slope(sizes: tuple[int, ...], seconds: list[float]) -> float:
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+def _power(sizes: tuple[int, ...], seconds: list[float]) -> tuple[float, str, float, float]:
+    middle, low, high = slope(sizes, seconds)
+    return middle, "log-log slope", low, high

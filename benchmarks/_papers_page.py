@@ -1,0 +1,44 @@
+"""Paper by paper: every table and figure, whether it is reproduced here, with the kept figures beside the paper's.
+
+The list is ``_papers.toml``. A row that rests on figures takes them from the kept results; if none is kept, the row
+says so, whatever the list hoped for.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from benchmarks._reading import Row, shown
+from benchmarks._results_page import Documents, found, table
+
+HERE = Path(__file__).parent
+STATES = ("reproduced", "reproduced with a difference", "not reproducible here")
+MOST = 6
+
+
+def page(documents: Documents) -> str:
+    asked = tomllib.loads((HERE / "_papers.toml").read_text())
+    lines = ["# Paper by paper", "", *asked["intro"].strip().splitlines(), ""]
+    for paper in asked["paper"]:
+        lines += [f"## {paper['title']}", "", *paper["about"].strip().splitlines(), ""]
+        lines += table(["exhibit", "what it shows", "here", "figures (the paper's)", "difference or reason", "command"],
+                       [row(r, documents) for r in paper["row"]])  # fmt: skip
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def row(r: dict[str, Any], documents: Documents) -> list[str]:
+    seen = dict.fromkeys(pair for spec in r.get("figures", []) for pair in found(spec, documents))
+    state, why = r["here"], r["why"]
+    if r.get("figures") and not seen:
+        state, why = "not measured", f"the command has not been run to its end. {why}"
+    told = "; ".join(figure(f, r.get("cut", "")) for _, f in list(seen)[:MOST])
+    more = f"; {len(seen) - MOST} more in [results](results.md)" if len(seen) > MOST else ""
+    return [r["exhibit"], r["shows"], state, told + more, why, f"`{r['command']}`"]
+
+
+def figure(r: Row, cut: str) -> str:
+    """A figure in few words: its name without what the row already says, its value, and the paper's."""
+    beside = f" ({shown(r.paper)})" if r.paper is not None else ""
+    return f"{r.name.removeprefix(cut)}: {shown(r.value)} {r.unit}".strip() + beside
