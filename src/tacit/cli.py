@@ -1,27 +1,51 @@
 """The command `tacit`: one function per verb: parse, call, print.
 
 With --json a command prints one JSON document on standard output and nothing else there; progress and prose go to
-standard error. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused.
+standard error. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused; 130 and 143 for Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerTampered, MissingExtra, TacitError
+from tacit import cli_shell, configuration
+from tacit.cli_complete import ledger_names, words
+from tacit.cli_shell import AsJson
+from tacit.cli_shell import printed as _print
+from tacit.errors import BadInput, LedgerTampered
 
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
 
+ORDER = ("init", "plan", "tune", "pareto", "report", "dashboard", "ledger", "verify", "audit", "curator", "modeler")
+
+
+class Root(typer.core.TyperGroup):
+    """The verbs in the order of a user's work. Hears Ctrl-C wherever no verb has something to say about it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["tacit.words"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with cli_shell.keeping(""):
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
+    cls=Root,
     help="Tune on data you cannot show: differentially private tuning with a ledger that charges it.",
+    epilog="Start with tacit init, or tacit VERB --help. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -29,24 +53,13 @@ app = typer.Typer(
 ledgers = typer.Typer(help="The privacy budget of a data set.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledgers, name="ledger")
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-Url = Annotated[str, typer.Option("--ledger", help="Path or URL of the ledger's database.")]
-Name = Annotated[str, typer.Argument(help="Name of the ledger.")]
-
-
-# a remedy of the library, and the same one for the shell
-LIBRARY = re.compile(r"To make it, give its budget: Ledger\.open\(url, '(.*?)', .*")
-COMMAND = r"To make it: tacit ledger open \1 --ledger URL --epsilon 1 --delta 1e-6"
+Url = Annotated[str, typer.Option("--ledger", envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")]
+Name = Annotated[str, typer.Argument(help="Name of the ledger.", autocompletion=ledger_names)]
 
 
 def main() -> None:
     """Run the command; a refusal becomes one line on standard error and an exit code."""
-    try:
-        app(prog_name="tacit")
-    except TacitError as error:
-        typer.echo(f"tacit: {LIBRARY.sub(COMMAND, str(error))}", err=True)
-        usage = isinstance(error, (BadInput, GuaranteeError, MissingExtra))
-        sys.exit(3 if isinstance(error, BudgetRefused) else 2 if usage else 1)
+    sys.exit(cli_shell.run(app))
 
 
 def _version(asked: bool) -> None:
@@ -58,11 +71,23 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False) -> None: ...
-
-
-def _print(document: Any, as_json: bool, text: str) -> None:
-    typer.echo(json.dumps(document, indent=1) if as_json else text)
+def _root(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(envvar="TACIT_CONFIG", help="TOML file of options; tacit.toml, if it is here, when left out."),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    given, path = ctx.meta["tacit.words"], configuration.found(config)
+    verb = ctx.invoked_subcommand
+    if path is None or verb in configuration.WITHOUT or "--help" in given:
+        return
+    ctx.default_map = configuration.read(path, ctx.command, given)
+    if verb in ctx.default_map and sys.stderr.isatty():
+        cli_shell.remark(f"options of {verb} from {path}", quiet=bool({"--quiet", "-q"} & set(given)))
 
 
 def _budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:
@@ -85,7 +110,12 @@ def ledger_open(
     delta: Annotated[float | None, typer.Option(help="Total delta.")] = None,
     rho: Annotated[float | None, typer.Option(help="Total rho, for zCDP.")] = None,
     mu: Annotated[float | None, typer.Option(help="Total mu, for GDP.")] = None,
-    composition: Annotated[str | None, typer.Option(help="basic, gdp or zcdp; gdp for (epsilon, delta).")] = None,
+    composition: Annotated[
+        str | None,
+        typer.Option(
+            help="basic, gdp or zcdp; gdp for (epsilon, delta).", autocompletion=words("basic", "gdp", "zcdp")
+        ),
+    ] = None,
     reserve: Annotated[float, typer.Option(help="Part of delta kept for charges with their own delta.")] = 0.0,
     description: Annotated[str, typer.Option(help="What the data set is.")] = "",
     as_json: AsJson = False,
@@ -109,7 +139,9 @@ def _summary(ledger: Ledger) -> dict[str, Any]:
 
 @ledgers.command("show")
 def ledger_show(
-    name: Annotated[str | None, typer.Argument(help="Name of the ledger; all names if left out.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the ledger; all names if left out.", autocompletion=ledger_names)
+    ] = None,
     ledger: Url = "ledger.db",
     as_json: AsJson = False,
 ) -> None:
@@ -216,8 +248,9 @@ def verify(
 
 def _register() -> None:
     """Verbs that have a file of their own."""
-    from tacit import cli_audit, cli_outsource, cli_pareto, cli_tune
+    from tacit import cli_audit, cli_init, cli_outsource, cli_pareto, cli_tune
 
+    app.command("init")(cli_init.init_command)
     app.command("audit")(cli_audit.audit_command)
     app.add_typer(cli_outsource.curator, name="curator")
     app.add_typer(cli_outsource.modeler, name="modeler")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli_complete import games
+from tacit.cli_shell import AsJson, Quiet, again, keeping, processes
 from tacit.errors import BadInput, count
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def audit_command(
-    method: Annotated[str | None, typer.Argument(help="A method, or module:mechanism; none lists them.")] = None,
+    method: Annotated[
+        str | None, typer.Argument(help="A method, or module:mechanism; none lists them.", autocompletion=games)
+    ] = None,
     trials: Annotated[int | None, typer.Option(help="Runs on each data set, fixed in advance.")] = None,
     confidence: Annotated[float, typer.Option(help="That the bound holds.")] = 0.99,
     exact: Annotated[bool | None, typer.Option("--exact/--simulated", help="Release-grade or seeded noise.")] = None,
@@ -33,7 +36,8 @@ def audit_command(
     scale: Annotated[str | None, typer.Option(help="With outsource: public divisors of the columns.")] = None,
     seed: Annotated[int, typer.Option(help="Of simulated noise.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the runs, the page and the picture.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure what is promised: a lower bound on epsilon from outputs alone. Exit code 1 if it exceeds the claim.
 
@@ -61,7 +65,11 @@ def audit_command(
     if claim is not None and ":" not in method:
         raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
     made = game(method, claim)
-    audit = _audited(method, made, trials, confidence, exact, count("workers", workers), seed, out, as_json)
+    kept = f"The runs made so far are kept in {out}. To go on: {again()}"
+    with keeping(kept if out is not None else "Nothing is kept: give --out FOLDER to be able to go on"):
+        audit = _audited(
+            method, made, trials, confidence, exact, count("workers", workers), seed, out, as_json or quiet
+        )
     document = audit.to_json()
     if out is not None:
         made_of = {"json": json.dumps(document, indent=1), "html": picture.page(audit), "svg": picture.svg(audit)}
@@ -162,7 +170,7 @@ def _drawn(
         for key in left:
             keep(key, chunk(made, *key, exact=exact, seed=seed))
         return found
-    with ProcessPoolExecutor(min(workers, len(left))) as pool:
+    with processes(min(workers, len(left))) as pool:
         futures = {(s, n, k): pool.submit(part, method, s, n, k, exact, seed) for s, n, k in left}
         for key, future in futures.items():
             keep(key, future.result())

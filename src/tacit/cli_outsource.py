@@ -12,14 +12,16 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit.cli_complete import ledger_names, words
+from tacit.cli_shell import AsJson, Quiet, again, keeping, masked, remark
 from tacit.errors import BadInput, TacitError, extra
 
-curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", no_args_is_help=True)
-modeler = typer.Typer(help="Optimise over a table that a curator published.", no_args_is_help=True)
+PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}
+curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
+modeler = typer.Typer(help="Optimise over a table that a curator published.", **PLAIN)
 
 State = Annotated[str, typer.Option(help="Folder, or PostgreSQL URL, in which the study survives.")]
 TokenFile = Annotated[Path | None, typer.Option("--tokens", help="File of tokens; in the state folder if left out.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 NAMED = "study"
 
 
@@ -33,16 +35,24 @@ def serve_command(
     columns: Annotated[str | None, typer.Option(help="Input columns, with commas between; all if left out.")] = None,
     scale: Annotated[str | None, typer.Option(help="Public divisors of the columns, with commas between.")] = None,
     distance: Annotated[float, typer.Option(help="How far a row may move and still be protected.")] = 1.0,
-    transform: Annotated[str, typer.Option(help="noisy or projection.")] = "noisy",
+    transform: Annotated[
+        str, typer.Option(help="noisy or projection.", autocompletion=words("noisy", "projection"))
+    ] = "noisy",
     dimensions: Annotated[int | None, typer.Option(help="Columns of the published table.")] = None,
     insist: Annotated[str | None, typer.Option(help="Words that accept the published projection's attack.")] = None,
     queries: Annotated[int, typer.Option(help="Most queries of all modelers together.")] = 100,
     per_modeler: Annotated[int | None, typer.Option(help="Most queries of one modeler.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds: makes answers private.")] = None,
     answer_mu: Annotated[float, typer.Option(help="Privacy of one private answer, as mu of GDP.")] = 0.1,
-    charged: Annotated[str, typer.Option(help="Private answers: pay for each, or once.")] = "each",
-    ledger: Annotated[str | None, typer.Option(help="Path or URL of the ledger's database.")] = None,
-    ledger_name: Annotated[str, typer.Option(help="Name of the ledger in it.")] = "default",
+    charged: Annotated[
+        str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=words("each", "once"))
+    ] = "each",
+    ledger: Annotated[
+        str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
+    ] = None,
+    ledger_name: Annotated[
+        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
+    ] = "default",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8733,
     certificate: Annotated[str | None, typer.Option(help="TLS certificate, a PEM file.")] = None,
@@ -52,6 +62,7 @@ def serve_command(
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
     tokens: TokenFile = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Publish a table once and answer queries until told to end; started again, it goes on where it was.
@@ -69,7 +80,9 @@ def serve_command(
 
     known = _tokens(tokens, state)
     answers = PrivateAnswers(bounds, Budget.gdp(answer_mu), charged) if bounds else None
+    kept = f"Terms, table, answers and tokens are kept in {masked(state)}. To go on: {again()}"
     with ExitStack() as stack:
+        stack.enter_context(keeping(kept))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         held = Curator(
             *_given(rows, evaluate, columns),
@@ -95,11 +108,11 @@ def serve_command(
         def ready(url: str) -> None:
             terms = held.published()
             size = f"{terms.rows} rows as {terms.columns} columns, transform {terms.transform}"
-            typer.echo(f"tacit: published {size}", err=True)
-            typer.echo(f"tacit: the table: {terms.guarantee}", err=True)
-            typer.echo(f"tacit: table and answers: {terms.whole}", err=True)
+            remark(f"published {size}", quiet)
+            remark(f"the table: {terms.guarantee}", quiet)
+            remark(f"table and answers: {terms.whole}", quiet)
             fragment = f"#token={secret}" if secret else "  (a new token: tacit curator grant curator)"
-            typer.echo(f"tacit: the curator's page: {url}/curator{fragment}", err=True)
+            remark(f"the curator's page: {url}/curator{fragment}", quiet and secret is None)
             typer.echo(json.dumps({"url": url}) if as_json else url)
             sys.stdout.flush()
 
@@ -118,6 +131,7 @@ def serve_command(
             remote=remote_page,
             ready=ready,
         )
+    remark(f"ended. {kept}", quiet)
 
 
 @curator.command("grant")
@@ -190,13 +204,16 @@ def run_command(
     trials: Annotated[int, typer.Option(help="Rows to ask for, earlier runs included.")] = 50,
     token_file: Annotated[Path | None, typer.Option(help="File of the token; else TACIT_TOKEN.")] = None,
     authority: Annotated[Path | None, typer.Option(help="Certificates to trust, a PEM file.")] = None,
-    direction: Annotated[str, typer.Option(help="maximize or minimize.")] = "maximize",
+    direction: Annotated[
+        str, typer.Option(help="maximize or minimize.", autocompletion=words("maximize", "minimize"))
+    ] = "maximize",
     lengthscale: Annotated[float | None, typer.Option(help="Of the prior, scaled units; else fitted.")] = None,
     variance: Annotated[float, typer.Option(help="Of the prior, with --lengthscale.")] = 1.0,
     mean: Annotated[float, typer.Option(help="Of the prior, with --lengthscale.")] = 0.0,
     batch: Annotated[int, typer.Option(help="Rows in one request.")] = 1,
     patience: Annotated[float, typer.Option(help="Seconds to wait for a curator that does not answer.")] = 60.0,
     seed: Annotated[int, typer.Option(help="Of the first rows that are asked.")] = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a published table for the row with the best answer. Run again to go on.
@@ -214,11 +231,15 @@ def run_command(
     if not token:
         raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
-    with Client(url, token=token, authority=authority, patience=patience) as client:
+    kept = f"The curator keeps every answer, and none is asked twice. To go on: {again()}"
+    with keeping(kept), Client(url, token=token, authority=authority, patience=patience) as client:
         wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
-        found = Modeler(
-            client, **wanted, progress=lambda t, a: typer.echo(f"{t:5}  row {a.row}: {a.value}", err=True)
-        ).run(trials)
+
+        def tell(trial: int, answer: Any) -> None:
+            if not quiet:
+                typer.echo(f"{trial:5}  row {answer.row}: {answer.value}", err=True)
+
+        found = Modeler(client, **wanted, progress=tell).run(trials)
     told = f"best row {found.row}: {found.value:g} after {found.trials} queries\n{found.guarantee}"
     typer.echo(json.dumps(found.to_json(), indent=1) if as_json else told)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli_complete import algorithms, ledger_names, words
+from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, processes, remark
 from tacit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
 
 
 def pareto_command(
+    ctx: typer.Context,
     algorithm: Annotated[str | None, typer.Argument(help="module:object, an algorithm or a class to call.")] = None,
-    named: Annotated[str | None, typer.Option("--algorithm", help="A shipped algorithm by name.")] = None,
+    named: Annotated[
+        str | None, typer.Option("--algorithm", help="A shipped algorithm by name.", autocompletion=algorithms)
+    ] = None,
     table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
     delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
@@ -26,7 +31,9 @@ def pareto_command(
     startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
     repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
     reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
-    privacy_model: Annotated[str, typer.Option(help="exact, or gp as published.")] = "exact",
+    privacy_model: Annotated[
+        str, typer.Option(help="exact, or gp as published.", autocompletion=words("exact", "gp"))
+    ] = "exact",
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
     storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
@@ -34,9 +41,12 @@ def pareto_command(
     test_epsilon: Annotated[float | None, typer.Option(help="Private front: epsilon for the test records.")] = None,
     test_delta: Annotated[float, typer.Option(help="Private front: delta for the test records.")] = 1e-6,
     ledger: Annotated[str | None, typer.Option(help="Private front: ledger of the test set.")] = None,
-    ledger_name: Annotated[str, typer.Option(help="Name of the ledger in it.")] = "default",
+    ledger_name: Annotated[
+        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
+    ] = "default",
     seed: Annotated[int, typer.Option(help="Of the search and the runs.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what each epsilon buys, before one is chosen. The front is NOT private unless --test-epsilon is given.
 
@@ -48,7 +58,6 @@ def pareto_command(
 
     tacit pareto mymodule:algorithm --delta 1e-5 --workers 4 --storage postgresql://host/studies
     """
-    from concurrent.futures import ProcessPoolExecutor
     from contextlib import ExitStack
 
     from tacit.errors import count
@@ -56,19 +65,28 @@ def pareto_command(
     from tacit.study import kept
 
     if storage is not None and out is not None:
-        typer.echo("tacit: the study is kept in --storage; --out gets the results", err=True)
+        remark("the study is kept in --storage; --out gets the results", quiet)
+    if algorithm is not None and named is not None and from_file(ctx, "named"):
+        named, table, target = None, *((None, None) if from_file(ctx, "table") else (table, target))
+    if named is not None and ":" in named and algorithm is None:  # as the file may say it
+        algorithm, named = named, None
     made = _algorithm(algorithm, named, table, target, seed)
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
     arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
+    place = out if storage is None else "the storage"
+    kept_here = f"The points tested so far are kept in {place}. To go on: {again()}"
     with ExitStack() as stack:
+        stack.enter_context(
+            keeping(kept_here if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on")
+        )
         if out is not None:
             folder = stack.enter_context(kept(out))
             if storage is None:  # we hold the folder, so whoever left trials running is gone
                 arguments |= {"storage": folder.storage, "take_over": True}
         if count("workers", workers) > 1:
-            arguments["executor"] = stack.enter_context(ProcessPoolExecutor(workers))
+            arguments["executor"] = stack.enter_context(processes(workers))
         arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
-        front = discover(made, **arguments, progress=not as_json)
+        front = discover(made, **arguments, progress=not (as_json or quiet))
         files = _written(front, out)
     answers = [_asked(front, e) for e in epsilon or []]
     if as_json:

@@ -10,39 +10,48 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.errors import BadInput, TacitError
+from tacit.cli_complete import METHODS, MODELS, ledger_names, words
+from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, masked, processes, remark
+from tacit.errors import BadInput, count
 
 if TYPE_CHECKING:
     from tacit.optimise.tuned import Tuned
     from tacit.privacy.release import Release
 
-METHODS = "observed, random, grid, nonprivate, gibo, kusner1, kusner2, kusner3"
+RESUMABLE = ("observed", "random", "grid", "gibo")  # what they saw so far is released, so it may be kept
+TASKS, DIRECTIONS = words("classification", "regression"), words("minimize", "maximize")
 
 
 def tune_command(
+    ctx: typer.Context,
     objective: Annotated[str | None, typer.Argument(help="module:function returning one loss per record.")] = None,
-    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON; FILE#TABLE for a part.")] = None,
     records: Annotated[int | None, typer.Option(help="Number of private records.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds of a loss, such as 0 1.")] = None,
     table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
-    model: Annotated[str, typer.Option(help="linear, boosting, forest, svm or neighbours.")] = "linear",
-    task: Annotated[str | None, typer.Option(help="classification or regression.")] = None,
+    model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=words(*MODELS))] = "linear",
+    task: Annotated[str | None, typer.Option(help="classification or regression.", autocompletion=TASKS)] = None,
     validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
     epsilon: Annotated[float, typer.Option(help="Epsilon of the whole search.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Delta of the whole search.")] = 1e-6,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance.")] = 30,
-    method: Annotated[str, typer.Option(help=METHODS)] = "observed",
-    direction: Annotated[str, typer.Option(help="minimize or maximize.")] = "minimize",
+    method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
+    direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
     candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
-    ledger: Annotated[str | None, typer.Option(help="Path or URL of the ledger's database.")] = None,
-    ledger_name: Annotated[str, typer.Option(help="Name of the ledger in it.")] = "default",
+    ledger: Annotated[
+        str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
+    ] = None,
+    ledger_name: Annotated[
+        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
+    ] = "default",
     out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
     workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Accept noise that drowns the differences.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tune on private records; release the best parameters and their score.
 
@@ -52,16 +61,20 @@ def tune_command(
 
     tacit tune mymodel:losses --space space.toml --records 5000 --bounds 0 1 --epsilon 1 --ledger ledger.db
     """
-    from concurrent.futures import ProcessPoolExecutor
     from contextlib import ExitStack
 
     from tacit.privacy.ledger import Ledger
     from tacit.tuning import tune
 
+    if objective is not None and table is not None:
+        if from_file(ctx, "table") == from_file(ctx, "objective"):
+            raise BadInput("give an objective as module:function or a table with --table, not both")
+        objective, table = (objective, None) if from_file(ctx, "table") else (None, table)
     asked = _from_table(table, target, model, task, validation, seed, bounds, space) if table else None
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
-        pool = stack.enter_context(ProcessPoolExecutor(workers)) if workers > 1 else None
+        stack.enter_context(keeping(_kept(method, out, ledger, ledger_name)))
+        pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
         budget = None if method == "nonprivate" else _budget_for(method, epsilon, delta)
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
@@ -70,14 +83,8 @@ def tune_command(
         if asked:
             from tacit.table import PROTECTED
 
-            typer.echo(f"tacit: {PROTECTED}", err=True)
-        try:
-            release = _confirmed(tune, function, where, arguments, yes, as_json)
-        except KeyboardInterrupt:
-            kept = f"What was observed is kept in {out}; run the same command again to go on" if out else ""
-            raise TacitError(
-                f"interrupted. {kept or 'Nothing is kept: give --out FOLDER to be able to go on'}"
-            ) from None
+            remark(PROTECTED, quiet)
+        release = _confirmed(tune, function, where, arguments, yes, as_json, quiet)
     paths = _written(release, out)
     if as_json:
         value = release.value
@@ -85,6 +92,15 @@ def tune_command(
         typer.echo(json.dumps({**shown, **release.certificate(), "files": paths}, indent=1))
     else:
         typer.echo(told(release, paths))
+
+
+def _kept(method: str, out: Path | None, ledger: str | None, name: str) -> str:
+    """What an interruption leaves, and how to go on."""
+    if out is not None and method in RESUMABLE:
+        return f"What was observed is kept in {out} and is not paid for again. To go on: {again()}"
+    why = "give --out FOLDER to be able to go on" if method in RESUMABLE else f"method {method} starts anew"
+    paid = f". What was debited stays debited: tacit ledger show {name} --ledger {masked(ledger)}" if ledger else ""
+    return f"Nothing is kept: {why}{paid}"
 
 
 def _budget_for(method: str, epsilon: float, delta: float) -> Any:
@@ -150,17 +166,19 @@ def _from_table(
     return made, Space.read(space) if space else made.space, made.records, limits
 
 
-def _confirmed(tune: Any, function: Any, space: Any, arguments: dict[str, Any], yes: bool, as_json: bool) -> Any:
+def _confirmed(
+    tune: Any, function: Any, space: Any, arguments: dict[str, Any], yes: bool, as_json: bool, quiet: bool
+) -> Any:
     """Run; if the noise would drown the result, say so and ask, where there is somebody to ask."""
     try:
-        return tune(function, space, **arguments, accept_noise=yes, progress=not as_json)
+        return tune(function, space, **arguments, accept_noise=yes, progress=not (as_json or quiet))
     except BadInput as refusal:
         if "accept_noise" not in str(refusal) or as_json or not sys.stdin.isatty():
             raise
-        typer.echo(f"tacit: {refusal}", err=True)
+        remark(str(refusal))
         if not typer.confirm("Run all the same?", err=True):
             raise
-        return tune(function, space, **arguments, accept_noise=True)
+        return tune(function, space, **arguments, accept_noise=True, progress=not quiet)
 
 
 def _written(release: Release[Tuned], out: Path | None) -> dict[str, str]:

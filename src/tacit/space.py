@@ -164,8 +164,10 @@ class Space:
     def read(cls, path: str | Path) -> Space:
         """A space from a TOML or JSON file: ``rate = {low = 1e-3, high = 1.0, log = true}``, ``loss = ["a", "b"]``.
 
-        A number with ``type = "int"``, or whole low and high without a type, is a whole number.
+        A number with ``type = "int"``, or whole low and high without a type, is a whole number. ``FILE#tune.space``
+        is the table [tune.space] of a larger file.
         """
+        path, _, table = (str(path), "", "") if Path(path).exists() else str(path).partition("#")
         path = Path(path)
         try:
             document = json.loads(path.read_text()) if path.suffix == ".json" else tomllib.loads(path.read_text())
@@ -175,6 +177,10 @@ class Space:
             raise BadInput(
                 f"the space file {path} is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}"
             ) from None
+        for name in table.split(".") if table else []:
+            document = document.get(name) if isinstance(document, dict) else None
+        if not isinstance(document, dict):
+            raise BadInput(f"the space file {path} has no table [{table}] of parameters")
         return cls({name: _described_in_file(name, entry) for name, entry in document.items()})
 
 

@@ -1,0 +1,43 @@
+"""What the shell may complete: words of an option, names of ledgers. Asked for by Tab alone, so it may import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
+MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
+
+
+def words(*known: str) -> Callable[[str], list[str]]:
+    """Those of the words that begin as what was typed."""
+
+    def completed(incomplete: str) -> list[str]:
+        return [word for word in known if word.startswith(incomplete)]
+
+    return completed
+
+
+def algorithms(incomplete: str) -> list[str]:
+    """The shipped algorithms of `tacit pareto`."""
+    from tacit.pareto.algorithms import SHIPPED
+
+    return words(*SHIPPED)(incomplete)
+
+
+def games(incomplete: str) -> list[str]:
+    """The methods that `tacit audit` knows."""
+    from tacit.auditing import GAMES
+
+    return words(*GAMES, "outsource")(incomplete)
+
+
+def ledger_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The ledgers in the database that --ledger names; none if it cannot be read."""
+    from tacit.privacy.ledger import Ledger
+
+    try:
+        return words(*Ledger.names(ctx.params.get("ledger") or "ledger.db"))(incomplete)
+    except Exception:  # Tab says nothing
+        return []

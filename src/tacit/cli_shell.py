@@ -1,0 +1,201 @@
+"""How every verb behaves in a shell: exit codes, signals, pipes, one line for a refusal, nothing private in it.
+
+0 done · 1 failed · 2 bad usage · 3 budget refused · 130 Ctrl-C · 143 SIGTERM
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, TacitError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors stay.")]
+
+DONE, FAILED, USAGE, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+DEBUG = "TACIT_DEBUG"
+UsageError: Any = typer.BadParameter.__base__  # Click's own, or the copy that newer versions of Typer carry
+
+# a remedy of the library, and the same one for the shell
+LIBRARY = re.compile(r"To make it, give its budget: Ledger\.open\(url, '(.*?)', .*")
+COMMAND = r"To make it: tacit ledger open \1 --ledger URL --epsilon 1 --delta 1e-6"
+
+
+PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, heard where Ctrl-C is."""
+
+
+class Stopped(TacitError):
+    """Ctrl-C or SIGTERM, with what was kept and how to go on."""
+
+    def __init__(self, by: KeyboardInterrupt, kept: str) -> None:
+        self.code = TERMINATED if isinstance(by, Terminated) else INTERRUPTED
+        super().__init__(f"{'terminated' if self.code == TERMINATED else 'interrupted'}. {kept}".rstrip())
+
+
+def printed(document: Any, as_json: bool, text: str) -> None:
+    """One JSON document, or text for a person."""
+    typer.echo(json.dumps(document, indent=1) if as_json else text)
+
+
+def remark(text: str, quiet: bool = False) -> None:
+    """A line for a person on standard error."""
+    if not quiet:
+        typer.echo(f"tacit: {text}", err=True)
+
+
+def from_file(ctx: typer.Context, name: str) -> bool:
+    """Whether a parameter has its value from the configuration, so that the command line may overrule it."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "DEFAULT_MAP"
+
+
+def again() -> str:
+    """The command that is running, to be typed again; a password in it is left out."""
+    return masked(shlex.join(["tacit", *sys.argv[1:]]))
+
+
+def masked(text: str) -> str:
+    """Without the passwords of its URLs.
+
+    >>> masked("postgresql://officer:hunter2@db/privacy")
+    'postgresql://officer:***@db/privacy'
+    """
+    return PASSWORD.sub(r"\1***@", text)
+
+
+@contextmanager
+def keeping(kept: str) -> Iterator[None]:
+    """Work that may be interrupted; ``kept`` says what is left of it and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise Stopped(stop, kept) from None
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool that leaves Ctrl-C to its parent, which then ends it at once: what workers hold would be lost anyway."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(workers, initializer=_left_to_the_parent)
+    try:
+        yield pool
+    except BaseException:
+        running = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in running:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _left_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def run(app: Callable[..., Any]) -> int:
+    """Run the command and return its exit code; whatever goes wrong becomes one line on standard error."""
+    with _hearing_sigterm():
+        try:
+            code = app(prog_name="tacit", standalone_mode=False)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else DONE
+        except KeyboardInterrupt as stop:
+            return _said(str(Stopped(stop, "")), Stopped(stop, "").code)
+        except typer.Abort:
+            return _said("no answer. Nothing was done", FAILED)
+        except UsageError as error:
+            return _usage(error)
+        except TacitError as error:
+            return _said(LIBRARY.sub(COMMAND, str(error)), _code(error))
+        except BrokenPipeError:
+            return _deaf(FAILED)
+        except OSError as error:
+            where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else "standard output"
+            said = (
+                f"{where} cannot be used: {error.strerror or type(error).__name__}. Make room, or choose another place"
+            )
+            return _deaf(_said(said, FAILED))
+        except Exception as error:
+            if os.environ.get(DEBUG):
+                traceback.print_exc()
+            return _said(_defect(error), FAILED)
+
+
+def _code(error: TacitError) -> int:
+    if isinstance(error, Stopped):
+        return error.code
+    usage = isinstance(error, (BadInput, GuaranteeError, MissingExtra))
+    return REFUSED if isinstance(error, BudgetRefused) else USAGE if usage else FAILED
+
+
+def _said(text: str, code: int) -> int:
+    with suppress(OSError):
+        typer.echo(f"tacit: {text}", err=True)
+    return code
+
+
+def _usage(error: Any) -> int:
+    """Click's refusal in one line; a verb that was given nothing shows its help, on standard error."""
+    message = " ".join(error.format_message().split())
+    if message.startswith("Usage:"):
+        typer.echo(error.format_message(), err=True)
+        return USAGE
+    if getattr(error, "option_name", "") == "--config":
+        message = "--config stands before the verb: tacit --config FILE VERB"
+    path = error.ctx.command_path if error.ctx else "tacit"
+    return _said(f"{message.rstrip('.')}. See {path} --help", USAGE)
+
+
+def _defect(error: Exception) -> str:
+    """Type and place only: a message may quote the data."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "an unknown place"
+    return (
+        f"{type(error).__name__} in {place}, which tacit did not expect. Run again with {DEBUG}=1 for the whole "
+        "trace, which may show private values"
+    )
+
+
+def _deaf(code: int) -> int:
+    """Nobody reads standard output any more: nothing else is written there, not even at exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+@contextmanager
+def _hearing_sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heard(*_: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
