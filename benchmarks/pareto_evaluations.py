@@ -3,10 +3,11 @@
 python -m benchmarks.pareto_evaluations docs/pictures/pareto_evaluations.svg      draws the curves from the kept pieces
 
 All 30,956 records and the paper's domain, but for lots of 32 or more (8), which bounds what one point costs. A point is
-the mean of 2 runs that share their lots, and is worth what was measured, as in the paper. The best front is that of all points of all searches and seeds, so nobody reaches all of it.
-Random search is uniform on the domain; its points whose epsilon is 10 or more add nothing and are not trained.
-BoTorch runs with 4 restarts, 128 raw points and 64 draws (its tutorial: 10, 512 and 128), and is left out where it is
-not installed. Every search is kept as it is done, so that a stopped run goes on.
+the mean of 2 runs that share their lots, and is worth what was measured, as in the paper. The best front is that of
+all points of all searches and seeds, so nobody reaches all of it. Random search is uniform on the domain; its points
+whose epsilon is 10 or more add nothing and are not trained. BoTorch runs with 4 restarts, 128 raw points and 64 draws
+(its tutorial: 10, 512 and 128), and is left out where it is not installed. Every search is kept as it is done, so that
+a stopped run goes on.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ over the lot: the work of plain SGD, and two row norms a layer ("ghost clipping"
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from tacit.errors import BadInput, count
 from tacit.gp.threads import one_thread
 from tacit.pareto.algorithms.by_lots import ByLots
 from tacit.pareto.algorithms.examples import Unreleased
+from tacit.pareto.algorithms.fast_noise import FastNormals
 from tacit.pareto.algorithms.lots import Settings, distinct_lots
 from tacit.space import Params
 
@@ -34,43 +36,60 @@ class Perceptron:
         shapes = [(i + 1, o) for i, o in zip(self.sizes[:-1], self.sizes[1:], strict=True)]
         self.theta, self.gradient = (np.zeros(sum(i * o for i, o in shapes), dtype) for _ in range(2))
         self.layers, self.sums = _views(self.theta, shapes), _views(self.gradient, shapes)
+        self._kept: tuple[list[Floats], list[Floats]] | None = None
 
     def initialise(self, rng: np.random.Generator) -> None:
         """Weights N(0, 2 / in), He et al. 2015; biases 0. Zero throughout would never leave zero."""
         for W in self.layers:
-            W[:-1] = rng.standard_normal(W[:-1].shape) * (2 / (len(W) - 1)) ** 0.5
+            W[:-1] = rng.standard_normal(W[:-1].shape, dtype=W.dtype.type)
+            W[:-1] *= (2 / (len(W) - 1)) ** 0.5
             W[-1] = 0
 
-    def scores(self, x: Floats) -> list[Floats]:
-        """The inputs of every layer, then the scores (m, classes)."""
+    def scores(self, x: Floats, out: Sequence[Floats | None] | None = None) -> list[Floats]:
+        """The inputs of every layer, then the scores (m, classes), in ``out`` if given.
+
+        Columns that x lacks at its end count as 0.
+        """
         values = [x]
-        for i, W in enumerate(self.layers):
-            z = values[-1] @ W[:-1]
+        for i, (W, z) in enumerate(zip(self.layers, out or [None] * len(self.layers), strict=True)):
+            z = np.matmul(values[-1], W[: values[-1].shape[1]], out=z)
             z += W[-1]
             if i < len(self.layers) - 1:
                 np.maximum(z, 0, out=z)
             values.append(z)
         return values
 
-    def clipped_sums(self, x: Floats, y: NDArray[np.int64], clip: float) -> Floats:
-        """The sum over examples of clipped gradients of cross-entropy, laid out as theta; overwritten by the next."""
-        *inputs, e = self.scores(x)
+    def clipped_sums(self, x: Floats, y: NDArray[np.int64], clip: float, *, times: float = 1.0) -> Floats:
+        """The sum over examples of clipped gradients of cross-entropy, ``times`` a factor, laid out as theta.
+
+        Overwritten by the next call.
+        """
+        values, errors = self._room(len(x))
+        *inputs, e = self.scores(x, values)
         e -= e.max(axis=1, keepdims=True)
         np.exp(e, out=e)
         e /= e.sum(axis=1, keepdims=True)
         e[np.arange(len(y)), y] -= 1
-        errors = [e]
-        for a, W in zip(inputs[:0:-1], self.layers[:0:-1], strict=True):
-            e = e @ W[:-1].T
-            e *= a > 0
-            errors.insert(0, e)
-        square = sum(_squares(e) * (_squares(a) + 1) for a, e in zip(inputs, errors, strict=True))
-        kept = np.minimum(1, clip / np.sqrt(np.maximum(square, np.finfo(x.dtype).tiny)))[:, None]
-        for a, e, out in zip(inputs, errors, self.sums, strict=True):
-            e *= kept
-            np.matmul(a.T, e, out=out[:-1])
+        square = _squares(e) * (_squares(inputs[-1]) + 1)
+        for below in range(len(errors) - 1, -1, -1):
+            e = np.matmul(e, self.layers[below + 1][:-1].T, out=errors[below])
+            e *= inputs[below + 1] > 0
+            square += _squares(e) * (_squares(inputs[below]) + 1)
+        kept = np.minimum(1, clip / np.sqrt(np.maximum(square, np.finfo(x.dtype).tiny)))
+        kept *= times
+        for a, e, out in zip(inputs, [*errors, values[-1]], self.sums, strict=True):
+            e *= kept[:, None]
+            np.matmul(a.T, e, out=out[: a.shape[1]])
+            out[a.shape[1] : -1] = 0
             np.sum(e, axis=0, out=out[-1])
         return self.gradient
+
+    def _room(self, m: int) -> tuple[list[Floats], list[Floats]]:
+        """Arrays for the outputs of every layer, and for the errors of all but the last; kept while lots are alike."""
+        if self._kept is None or len(self._kept[0][0]) != m:
+            made = [np.empty((m, width), self.theta.dtype) for width in self.sizes[1:]]
+            self._kept = made, [np.empty_like(z) for z in made[:-1]]
+        return self._kept
 
 
 class Network(ByLots):
@@ -80,7 +99,8 @@ class Network(ByLots):
     replacement. Models are trained with fast, seeded noise to be measured; none is released.
     Follows. Avent2020 Algorithm 3, with its domain for mnist (Table 1) and random baseline (Table 3).
     Differs. Weights start random, not at 0, where ReLU networks stay; the seed decides, the data have no part in it.
-    T floor(n / m) steps. Single precision.
+    T floor(n / m) steps. Single precision. Inputs that are 0 in every example are left out of the products; their
+    weights still get their noise.
     Edges. Seeds are trained one after the other, on one thread: several workers use a machine better than several
     threads do (two threads on two busy cores were four times slower than one).
 
@@ -124,21 +144,29 @@ class Network(ByLots):
         return Unreleased([self._trained(s, seed) for seed in seeds])
 
     def _trained(self, s: Settings, seed: int) -> Perceptron:
-        rng, net = np.random.default_rng(seed), Perceptron(self.sizes)
+        rng, net, step = np.random.default_rng(seed), Perceptron(self.sizes), s.rate / s.lot
         net.initialise(rng)
-        X = self.examples.X if self.examples.X.dtype == np.float32 else self.examples.X.astype(np.float32)
-        x, noise, block = np.empty((s.lot, X.shape[1]), np.float32), np.empty_like(net.theta), s.block(1)
+        X, order = self._filled
+        first, x = net.layers[0][:-1], np.empty((s.lot, X.shape[1]), np.float32)
+        first[:] = first[order]
+        noise, normals, block = np.empty_like(net.theta), FastNormals(rng, step * s.noise), s.block(1)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, s.steps, block):
                 for lot in distinct_lots(rng, s.records, s.lot, min(block, s.steps - start)):
                     X.take(lot, axis=0, out=x, mode="clip")
-                    g = net.clipped_sums(x, self.examples.y[lot], s.clip)
-                    rng.standard_normal(out=noise, dtype=np.float32)
-                    noise *= np.float32(s.noise)
-                    g += noise
-                    g *= np.float32(s.rate / s.lot)
-                    net.theta -= g
+                    normals.fill(noise)
+                    noise += net.clipped_sums(x, self.examples.y[lot], s.clip, times=step)
+                    net.theta -= noise
+        first[order] = first.copy()
         return net
+
+    @cached_property
+    def _filled(self) -> tuple[Floats, NDArray[np.intp]]:
+        """The columns that are not zero in every example, and an order of all columns in which they come first."""
+        X = self.examples.X
+        zero = ~X.any(axis=0)
+        order = np.argsort(zero, kind="stable")
+        return np.ascontiguousarray(X[:, order[: (~zero).sum()]], np.float32), order
 
     def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         X = self.examples.X_test.astype(np.float32, copy=False)
