@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -33,34 +37,198 @@ def test_every_benchmark_has_a_title_and_runs(name: str, load: Any) -> None:
     assert callable(module.run)
 
 
-def test_the_command_knows_every_benchmark_and_no_helper(load: Any) -> None:
-    assert load("benchmarks.__main__").names() == NAMES
+def test_the_command_knows_every_benchmark_and_no_part_of_the_system(load: Any) -> None:
+    assert load("benchmarks._runner").names() == NAMES
 
 
 def result(**changes: Any) -> dict[str, Any]:
     figure = {"name": "speed", "value": 2.5, "unit": "x", "low": None, "high": None, "against": "goal 3", "note": ""}
-    made = {"name": "one", "title": "One", "command": "python -m benchmarks one", "repeats": 1, "seconds": 1.0}
+    made = {"name": "startup", "title": "One", "command": "tacit-bench startup", "repeats": 1, "seconds": 1.0}
     return {**made, "commit": "abc1234", "machine": {"cores": 2}, "figures": [{**figure, **changes}]}
 
 
-def test_a_figure_that_was_not_measured_is_absent_from_the_page(tmp_path: Path, load: Any) -> None:
-    (tmp_path / "one.json").write_text(json.dumps(result()))
-    page = load("benchmarks.__main__").page(tmp_path)
-    assert "| speed | 2.5 x |  | goal 3 |  |" in page  # a spread that is not known is left empty
-    assert [line for line in page.splitlines() if line.startswith("## ")] == ["## One"]
-    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| what", "| ---"))]
-    assert len(rows) == 1
+def section(load: Any, *documents: dict[str, Any]) -> list[str]:
+    """The rows of the last part of the page that belong to a benchmark."""
+    page = load("benchmarks._results_page").page({d["name"]: d for d in documents}, [])
+    lines = page[page.index("## Every figure") :].split("### startup\n")[1].split("\n### ")[0].splitlines()
+    return [line for line in lines if line]
 
 
-def test_the_page_shows_spread_command_and_commit(tmp_path: Path, load: Any) -> None:
-    (tmp_path / "one.json").write_text(json.dumps(result(low=2.0, high=3.0)))
-    page = load("benchmarks.__main__").page(tmp_path)
-    assert "| speed | 2.5 x | 2 to 3 | goal 3 |" in page
-    assert "`python -m benchmarks one` · commit abc1234" in page
+def test_the_page_shows_ratio_goal_and_whether_it_was_met(load: Any) -> None:
+    lines = section(load, result())
+    assert lines[1].startswith("`tacit-bench startup` · commit abc1234 · 1.0 s")
+    assert lines[-1] == "| speed |  |  |  | 2.5 x | 3 | no | goal 3 |"
+    assert section(load, result(low=2.0, high=3.0))[-1].startswith("| speed |  |  |  | 2.5 x (2 to 3) |")
+    assert section(load, result(value=3.5))[-1] == "| speed |  |  |  | 3.5 x | 3 | yes | goal 3 |"
 
 
-def test_no_results_make_a_page_without_figures(tmp_path: Path, load: Any) -> None:
-    assert "|" not in load("benchmarks.__main__").page(tmp_path)
+def test_what_was_not_measured_is_shown_as_missing(load: Any) -> None:
+    assert section(load) == [f"{load('benchmarks.startup').TITLE}. **Missing**: it was not run. `tacit-bench startup`"]
+    skipped = {**result(), "figures": [], "skipped": "no server"}
+    assert section(load, skipped)[0].endswith("**Missing**: no server. `tacit-bench startup`")
+    page = load("benchmarks._results_page").page({}, [])
+    head, rest = page.split("## What had to be shown")
+    rows = [line for line in head.splitlines() if line.startswith("| ") and " --- " not in line]
+    assert all("| missing |" in line for line in rows if not line.startswith("| what"))
+    listed, _ = rest.split("## Every figure")
+    figures = [line for line in listed.splitlines() if line.startswith("|") and "`: " in line]
+    assert figures == []  # nothing is shown beside a line that has no kept figure
+
+
+@pytest.mark.parametrize(
+    ("against", "unit", "value", "goal", "met"),
+    [
+        ("goal 40", "x faster", 41.0, 40.0, "yes"),
+        ("Opacus 1.6.0, ghost, goal 2.5", "x faster", 1.5, 2.5, "no"),
+        ("goal: under 0.3", "points", 0.2, 0.3, "yes"),
+        ("goal 1e-6", "", 2e-6, 1e-6, "no"),
+        ("goal 50,000", "configurations/s", 65e3, 5e4, "yes"),
+        ("goal 10 s; the paper's 16 + 256: about 45 s", "s", 4.6, 10.0, "yes"),
+        ("same budget", "points", 1.0, None, ""),
+    ],
+)
+def test_goals_are_read_from_words(
+    against: str, unit: str, value: float, goal: float | None, met: str, load: Any
+) -> None:
+    row = load("benchmarks._reading").row({"name": "a", "value": value, "unit": unit, "against": against})
+    assert (row.goal, row.met) == (goal, met)
+
+
+def test_the_papers_figure_is_read_from_words_or_given(load: Any) -> None:
+    read = load("benchmarks._reading").row
+    said = {"name": "a", "value": 0.1, "unit": "sd"}
+    assert read({**said, "against": "paper: 0.073; no guarantee"}).paper == 0.073
+    assert read({**said, "against": "the paper's 0.158 (0.053, 0.264)"}).paper == 0.158
+    assert read({**said, "against": "paper: 0.019 more"}).paper is None  # a difference is no figure
+    assert read({**said, "against": "", "paper": 0.2}).ratio == 0.5
+
+
+def test_a_power_law_has_its_power_and_no_width(load: Any) -> None:
+    sizes = [10, 100, 1000, 10_000]
+    power, low, high = load("benchmarks").slope(sizes, [3e-6 * n**1.5 for n in sizes])
+    assert power == pytest.approx(1.5)
+    assert high - low < 1e-6
+    rng = np.random.default_rng(0)  # 400 intervals at 95%: outside 0.91..0.98 with probability below 1e-3
+    held = [
+        low <= 1 <= high
+        for _ in range(400)
+        for _, low, high in [load("benchmarks").slope(sizes, np.array(sizes) * np.exp(0.2 * rng.normal(size=4)))]
+    ]
+    assert 0.91 < np.mean(held) < 0.98
+
+
+def benchmark(title: str, run: str, more: str = "LONG = False") -> str:
+    head = f"import time\nfrom benchmarks import Figure, Missing, threads\nTITLE = '{title}'\n{more}\n"
+    return f"{head}def run(repeats): {run}\n"
+
+
+GOOD = benchmark(
+    "Good",
+    "return [Figure('number', float(repeats), 'x', 1.0, 9.0), Figure('threads', float(threads()))]",
+    "LONG = False\nTHREADS = (1, 2)",
+)
+LACKING = benchmark("Lacking", "raise Missing('no server here')")
+OURS = {
+    "good": GOOD,
+    "lacking": LACKING,
+    "absent": benchmark("Absent", "import a_peer_that_nobody_has"),
+    "broken": benchmark("Broken", "raise ValueError('a mistake')"),
+    "slow": benchmark("Slow", "print('begun', flush=True); time.sleep(60)", "LONG = True"),
+}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A clone with the runner and benchmarks of our own."""
+    (tmp_path / "src" / "tacit").mkdir(parents=True)
+    (tmp_path / "benchmarks").mkdir()
+    for path in (ROOT / "benchmarks").glob("_*.*"):
+        shutil.copy(path, tmp_path / "benchmarks")
+    for name, text in OURS.items():
+        (tmp_path / "benchmarks" / f"{name}.py").write_text(text)
+    return tmp_path
+
+
+def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *words]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
+
+
+def kept(folder: Path, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "benchmarks" / "results" / f"{name}.json").read_text())
+    return document
+
+
+def test_a_failure_stops_no_other_and_what_is_lacking_is_no_failure(bench: Path) -> None:
+    done = ran(bench, "broken", "lacking", "absent", "good")
+    assert done.returncode == 1
+    assert "a mistake" in done.stderr
+    assert "measured: good; skipped: lacking, absent; failed: broken" in done.stdout
+    assert kept(bench, "lacking")["skipped"] == "no server here"
+    assert kept(bench, "absent")["skipped"] == "a_peer_that_nobody_has is not installed: make peers"
+    assert not (bench / "benchmarks" / "results" / "broken.json").exists()
+    document = kept(bench, "good")
+    names = [f["name"] for f in document["figures"]]
+    assert names == ["number, 1 thread", "threads, 1 thread", "number, 2 threads", "threads, 2 threads"]
+    assert [f["value"] for f in document["figures"]] == [5.0, 1.0, 5.0, 2.0]
+    assert document["threads"] == [1, 2]
+    assert {"commit", "dirty", "date", "command", "machine", "seconds", "sources"} <= document.keys()
+    # What this code has measured is not measured again, unless asked or changed.
+    assert "unchanged: good" in ran(bench, "good", "lacking").stdout
+    assert "measured: good" in ran(bench, "good", "lacking", "--fresh").stdout
+    (bench / "benchmarks" / "good.py").write_text(GOOD + "# changed\n")
+    assert "measured: good" in ran(bench, "good", "lacking").stdout
+
+
+def test_skipping_keeps_what_was_measured_before(bench: Path) -> None:
+    ran(bench, "good", "--repeats", "3")
+    (bench / "benchmarks" / "good.py").write_text(LACKING)
+    done = ran(bench, "good")
+    assert done.returncode == 0
+    assert "skipped: no server here" in done.stdout
+    assert kept(bench, "good")["figures"][0]["value"] == 3.0
+
+
+def test_an_interrupted_run_keeps_what_was_finished(bench: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "good", "slow"]
+    with subprocess.Popen(command, cwd=bench, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+        assert child.stdout is not None
+        while "begun" not in child.stdout.readline():
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGINT)
+        out = child.stdout.read()
+    assert child.returncode == 130
+    assert "Run the same command to go on" in out
+    assert kept(bench, "good")["figures"]
+
+
+def test_what_fits_is_chosen_by_what_it_took(bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner, out = load("benchmarks._runner"), bench / "results"
+    monkeypatch.setattr(load("benchmarks._machine"), "HERE", bench / "benchmarks")
+    out.mkdir()
+    for name, seconds in {"good": 100.0, "broken": 500.0, "slow": 300.0, "lacking": 10.0, "absent": 20.0}.items():
+        (out / f"{name}.json").write_text(json.dumps({**result(), "name": name, "seconds": seconds, "repeats": 5}))
+    chosen, left = runner.fitting(700.0, out, None)
+    assert chosen == ["lacking", "absent", "good", "broken"]
+    assert left == ["slow"]
+    chosen, left = runner.fitting(430.0, out, None)
+    assert chosen == ["lacking", "absent", "good", "slow"]  # a long one where a short one no longer fits
+    assert runner.fitting(700.0, out, 10)[1] == ["broken", "slow"]  # twice the repeats, twice the time
+
+
+def test_the_installed_command_finds_a_clone_or_says_where_to_look(
+    tmp_path: Path, bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tacit.bench
+
+    monkeypatch.chdir(bench / "src")
+    assert tacit.bench.clone() == bench
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tacit.bench, "__file__", str(elsewhere / "lib" / "tacit" / "bench.py"))
+    monkeypatch.chdir(Path(tmp_path.anchor))
+    with pytest.raises(SystemExit, match="the benchmarks are in a clone"):
+        tacit.bench.main()
 
 
 def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
@@ -72,28 +240,80 @@ def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPa
     assert names == ["12 trials: tacit.tune", "12 trials: tacit.tune against TPESampler"]
 
 
-def test_a_run_from_the_shell_leaves_json_with_where_it_was_measured(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks", "startup", "--repeats", "1", "--out", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
-    document = json.loads((tmp_path / "startup.json").read_text())
-    assert document["command"] == "python -m benchmarks startup --repeats 1"
+def test_a_run_from_the_shell_leaves_json_with_where_it_was_measured(bench: Path) -> None:
+    assert ran(bench, "good", "--repeats", "2", "--threads", "2", "--out", "elsewhere").returncode == 0
+    document = json.loads((bench / "elsewhere" / "good.json").read_text())
+    assert document["command"] == "tacit-bench good --repeats 2 --threads 2"
     assert document["commit"]
     assert document["machine"]["numpy"] == np.__version__
     assert document["machine"]["cores"] >= 1
-    assert document["figures"]
-    for figure in document["figures"]:
-        assert math.isfinite(figure["value"])
-        assert figure["low"] <= figure["value"] <= figure["high"]
+    assert os.uname().nodename not in json.dumps(document)
+    figure = document["figures"][0]
+    assert (figure["name"], figure["low"], figure["value"], figure["high"]) == ("number, 2 threads", 1.0, 2.0, 9.0)
 
 
 def test_an_unknown_benchmark_is_refused_by_name() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "nothing"], cwd=ROOT, check=False, capture_output=True, text=True
-    )
+    done = ran(ROOT, "nothing")
     assert done.returncode == 2
     assert "no benchmark nothing" in done.stderr
 
 
 def test_kept_results_are_of_benchmarks_that_exist() -> None:
-    kept = {p.stem for p in (ROOT / "benchmarks" / "results").glob("*.json")}
-    assert kept <= set(NAMES)
+    found = {p.stem for p in (ROOT / "benchmarks" / "results").glob("*.json")}
+    assert found <= set(NAMES)
+
+
+def test_the_pages_are_what_the_kept_results_give(load: Any) -> None:
+    """If this fails, run `make results` and commit what it writes."""
+    docs = ROOT / "docs"
+    made = load("benchmarks._pages").made(ROOT / "benchmarks" / "results", docs)
+    assert {"results.md", "papers.md", "scale.md"} <= made.keys()
+    differ = [name for name, text in made.items() if not (docs / name).exists() or (docs / name).read_text() != text]
+    assert differ == []
+    drawn = {f"pictures/{p.name}" for p in (docs / "pictures").glob("results-*.svg")}
+    assert drawn == {name for name in made if name.endswith(".svg")}
+
+
+EXHIBITS = {  # counted in the papers by hand, independently of the list that makes the page
+    "Sopa et al. 2025": {"Figure": 5, "Table": 0},
+    "Kharkovskii et al. 2020": {"Figure": 2, "Table": 9},
+    "Avent et al. 2020": {"Figure": 8, "Table": 4},
+    "Kusner et al. 2015 (ICML)": {"Figure": 0, "Table": 0},
+    "Kusner et al. 2015 (workshop)": {"Figure": 0, "Table": 0},
+}
+
+
+def test_the_papers_page_has_no_empty_row(load: Any) -> None:
+    page = load("benchmarks._papers_page")
+    text = page.page({})
+    for paper, counts in EXHIBITS.items():
+        part = text[text.index(f"## {paper}") :].removeprefix("## ").split("\n## ")[0]
+        rows = [[c.strip() for c in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("| ")]
+        for exhibit, shows, here, _, why, command in rows[2:]:
+            assert all((exhibit, shows, why, command.strip("`"))), exhibit
+            assert here in (*page.STATES, "not measured"), exhibit
+        names = " / ".join(row[0] for row in rows[2:])
+        for kind, number in counts.items():
+            for i in range(1, number + 1):
+                assert f"{kind} {i}" in names, (paper, kind, i)
+            assert f"{kind} {number + 1}" not in names
+
+
+def test_a_row_of_a_paper_without_kept_figures_is_not_called_reproduced(load: Any) -> None:
+    asked = tomllib.loads((ROOT / "benchmarks" / "_papers.toml").read_text())
+    page = load("benchmarks._papers_page")
+    for row in (row for paper in asked["paper"] for row in paper["row"]):
+        assert row["here"] in page.STATES
+        assert (page.row(row, {})[2] == "not measured") == bool(row.get("figures"))
+
+
+def test_lists_name_benchmarks_that_exist(load: Any) -> None:
+    known = set(NAMES)
+    must = tomllib.loads((ROOT / "benchmarks" / "_must_show.toml").read_text())
+    heads = tomllib.loads((ROOT / "benchmarks" / "_headlines.toml").read_text())
+    specs = [s for group in must["group"] for item in group["item"] for s in item.get("figures", [])]
+    specs += [s for part in heads.values() for _, s in part["figures"]]
+    for spec in specs:
+        name, pattern = (part.strip() for part in spec.split("|"))
+        assert pattern
+        assert "*" in name or name in known, spec
