@@ -72,7 +72,9 @@ def audit_command(
         )
     document = audit.to_json()
     if out is not None:
-        made_of = {"json": json.dumps(document, indent=1), "html": picture.page(audit), "svg": picture.svg(audit)}
+        from tacit.report.audit_page import page
+
+        made_of = {"json": json.dumps(document, indent=1), "html": page([document]).html(), "svg": picture.svg(audit)}
         for ending, content in made_of.items():
             (out / f"audit.{ending}").write_text(content + "\n", encoding="utf-8")
         document["files"] = [str(out / f"audit.{ending}") for ending in made_of]

@@ -11,7 +11,7 @@ import tacit
 from tacit.audit import games
 from tacit.audit.canaries import best_one_run, codes, guessed, one_run_bound
 from tacit.audit.games import Game, chunks, played
-from tacit.audit.picture import page, svg, text
+from tacit.audit.picture import svg, text
 from tacit.auditing import GAMES, OneRun, game
 from tacit.errors import BadInput
 
@@ -100,10 +100,10 @@ def test_a_game_with_the_wrong_number_of_outputs_is_refused() -> None:
 
 def test_pictures_show_both_numbers() -> None:
     audit = played(games.laplace(), 2000)
-    for made in (text(audit), svg(audit), page(audit)):
+    for made in (text(audit), svg(audit)):
         assert "claimed" in made
         assert f"{audit.measured:.4g}" in made
-    assert "http" not in page(audit).replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in svg(audit).replace("http://www.w3.org/2000/svg", "")
 
 
 # One run, many canaries

@@ -64,9 +64,9 @@ def test_the_page_shows_the_study_and_stops_it(service: Any) -> None:
         assert names["curator"] not in page.url
         assert "epsilon = 2.000, delta = 0.001" in page.inner_text("#table")
         assert "Whatever the rows are" in page.inner_text("#table")
-        assert page.get_attribute("#table", "class") == "box unconditional"
+        assert page.get_attribute("#table-kind", "class") == "kind unconditional"
         assert "not sensitive" in page.inner_text("#whole")
-        assert page.get_attribute("#whole", "class") == "box conditional"
+        assert page.get_attribute("#whole-kind", "class") == "kind conditional"
         assert page.inner_text("#budget") == "no ledger counts this study"
         asked = page.inner_text("#exchanges").splitlines()
         assert [line.split()[-2:] for line in asked] == [["alice", "8"], ["alice", "7"]]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pareto_toys import Noisy, Toy
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, MissingExtra
 from tacit.pareto import Comparison, Front, Point, discover
 
 LABEL = "no sampling, one record replaced"
@@ -119,7 +121,23 @@ def test_the_drawing_is_well_formed_and_labelled(found: Front, tmp_path: Path) -
         assert "delta = 1e-06" in "".join(tree.itertext())
     with pytest.raises(BadInput):
         found.plot(show="both")
-    with pytest.raises(BadInput, match="svg"):
+    with pytest.raises(BadInput, match=r"\.svg or \.png"):
+        found.plot().save(tmp_path / "f.pdf")
+    with pytest.raises(BadInput, match="cannot be written"):
+        found.plot().save(tmp_path / "no" / "f.svg")
+
+
+def test_the_png_is_a_picture_that_says_it_is_not_private(found: Front, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="needs tacit[plot]")
+    for front, name in ((found, "f.png"), (front_of(), "empty.png")):
+        with image.open(front.plot().save(tmp_path / name)) as picture:
+            assert picture.size == (1216, 704)
+            assert picture.text["Description"].startswith("NOT PRIVATE")
+
+
+def test_a_png_without_matplotlib_says_what_to_install(found: Front, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"tacit\[plot\]"):
         found.plot().save(tmp_path / "f.png")
 
 

@@ -53,7 +53,7 @@ def front(name: str = "sgd", label: str = "no sampling, one record replaced", **
 
 
 def test_the_page_is_well_formed_and_asks_for_nothing() -> None:
-    text = page([front("sgd"), front("adam")])
+    text = page([front("sgd"), front("adam")]).html()
     reader = Checked()
     reader.feed(text)
     assert reader.open == []
@@ -65,7 +65,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing() -> None:
 
 
 def test_the_page_holds_what_its_slider_shows() -> None:
-    text = page(front())
+    text = page(front()).html()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     point = data["fronts"][0]["points"][0]
     assert (point["epsilon"], point["worst"], point["best"]) == (0.5, 0.6, 0.7)
@@ -74,7 +74,7 @@ def test_the_page_holds_what_its_slider_shows() -> None:
 
 
 def test_the_page_says_not_private_first() -> None:
-    text = page(front())
+    text = page(front()).html()
     assert text.index("NOT PRIVATE") < text.index("<body>")
     assert text.count("NOT PRIVATE") >= 3
     assert "NOT PRIVATE" in json.dumps(text[text.index('id="data"') :])
@@ -82,7 +82,7 @@ def test_the_page_says_not_private_first() -> None:
 
 def test_a_private_front_says_its_guarantee_and_what_it_leaves_open() -> None:
     guarantee = Guarantee(Budget.approximate(1.0, 1e-6), "one test record replaced")
-    text = page(front(guarantee=guarantee))
+    text = page(front(guarantee=guarantee)).html()
     assert "NOT PRIVATE" not in text
     assert "epsilon = 1" in text
     assert "Training records are NOT protected" in text
@@ -90,7 +90,7 @@ def test_a_private_front_says_its_guarantee_and_what_it_leaves_open() -> None:
 
 def test_names_are_escaped_everywhere() -> None:
     bad = "</script><script>alert(1)</script>"
-    text = page(front(bad, label=bad))
+    text = page(front(bad, label=bad)).html()
     assert "<script>alert" not in text
 
 
@@ -98,8 +98,8 @@ def test_different_kinds_are_refused_or_told_apart() -> None:
     both = [front("one"), front("two", "Poisson-sampled lots, one record added or removed")]
     with pytest.raises(BadInput, match="different quantities"):
         page(both)
-    assert "cannot be compared by size" in page(both, mixed=True)
-    assert "cannot be compared by size" in page(Comparison(both, mixed=True))
+    assert "cannot be compared by size" in page(both, mixed=True).html()
+    assert "cannot be compared by size" in page(Comparison(both, mixed=True)).html()
 
 
 def test_an_empty_front_and_failed_points_have_a_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Claimed against measured, as a few lines of text, as an SVG, and as one page that opens offline."""
+"""Claimed against measured, as a few lines of text and as an SVG. The page is tacit.report.audit_page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from html import escape
 from tacit.audit.games import Audit
 
 WIDE = 40
-STYLE = """
-:root { color-scheme: light dark; } body { font: 16px/1.55 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
-  padding: 0 1rem; color: CanvasText; background: Canvas; } svg { width: 100%; height: auto; }
-"""
 
 
 def text(audit: Audit) -> str:
@@ -64,15 +60,6 @@ def svg(audit: Audit) -> str:
         parts.append(f'stroke="currentColor" stroke-width="2"{dashes}/>')
         parts.append(f'<text x="{108 + long:.1f}" y="{y + 21}">{shown}</text>')
     return "".join([*parts, "</svg>"])
-
-
-def page(audit: Audit) -> str:
-    """The audit as HTML, self-contained."""
-    sentences = "".join(f"<p>{escape(s)}</p>" for s in told(audit))
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    title = f"<title>tacit: audit of {escape(audit.name)}</title><style>{STYLE}</style>"
-    body = f"<h1>{escape(audit.name)}: {escape(audit.verdict)}</h1><p>{escape(audit.about)}</p>{svg(audit)}{sentences}"
-    return f'<!doctype html>\n<html lang="en"><head>{head}{title}</head>\n<body>{body}</body></html>\n'
 
 
 def _bar(share: float) -> str:

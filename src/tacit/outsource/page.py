@@ -6,19 +6,7 @@ after #, which no browser sends, and reads /v1/curator/status with it. Nothing i
 
 from __future__ import annotations
 
-import base64
-import hashlib
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .8rem .3rem 0;
-border-bottom: 1px solid #ddd; } .none { background: #fdd; } .conditional { background: #ffd; }
-.unconditional { background: #dfd; } .box { padding: .8rem 1rem; border-radius: .4rem; }
-button { font: inherit; padding: .5rem 1.2rem; border: 0; border-radius: .4rem; background: #b00; color: #fff; }
-button:focus, input:focus { outline: 3px solid #06c; } input { font: inherit; padding: .4rem; width: 30rem; }
-dt { float: left; clear: left; width: 14rem; color: #666; } [hidden] { display: none; }
-"""
+from tacit.page import STYLE, policy
 
 SCRIPT = """
 const $ = id => document.getElementById(id);
@@ -49,7 +37,8 @@ function show(s) {
   $('study').textContent = t.study;
   $('size').textContent = `${t.rows} rows, ${t.columns} columns, ${t.transform}, noise ${t.noise.toPrecision(4)}`;
   for (const [id, g] of [['table', t.guarantee], ['whole', t.whole]]) {
-    $(id).textContent = stated(g); $(id).className = 'box ' + kind(g);
+    $(id).textContent = stated(g);
+    $(id + '-kind').textContent = kind(g); $(id + '-kind').className = 'kind ' + kind(g);
   }
   $('left').textContent = `${s.left} of ${s.queries}`;
   $('budget').textContent = s.budget_left ?? 'no ledger counts this study';
@@ -78,30 +67,26 @@ setInterval(refresh, 3000);
 
 HTML = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tacit curator</title>
-<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>
-<h1>Curator</h1>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>
+<p class="over">tacit · outsourcing</p><h1>Curator</h1>
 <p id="said" role="alert"></p>
 <form id="login" hidden><label>Curator's token <input id="token" type="password" autocomplete="off"></label></form>
 <main id="main" hidden>
-<dl><dt>Study</dt><dd id="study"></dd><dt>Published</dt><dd id="size"></dd><dt>Queries left</dt><dd id="left"></dd>
-<dt>Privacy budget left</dt><dd id="budget"></dd><dt>State</dt><dd id="state"></dd></dl>
-<p><button id="stop" type="button">Stop answering</button></p>
-<h2>What the table guarantees</h2><p id="table" class="box"></p>
-<h2>What table and answers guarantee together</h2><p id="whole" class="box"></p>
-<h2>Who may ask</h2><table><thead><tr><th>Modeler<th>Queries<th>Token</tr></thead><tbody id="modelers"></tbody></table>
-<h2>Who asked what</h2><table><thead><tr><th>Number<th>Time<th>Modeler<th>Row</tr></thead>
-<tbody id="exchanges"></tbody></table>
+<dl class="figures"><div><dt>Study</dt><dd id="study"></dd></div><div><dt>Published</dt><dd id="size"></dd></div>
+<div><dt>Queries left</dt><dd id="left"></dd></div><div><dt>Privacy budget left</dt><dd id="budget"></dd></div>
+<div><dt>State</dt><dd id="state"></dd></div></dl>
+<p><button id="stop" class="stop" type="button">Stop answering</button></p>
+<h2>What the table guarantees</h2><p><span id="table-kind"></span></p><p id="table" class="box"></p>
+<h2>What table and answers guarantee together</h2><p><span id="whole-kind"></span></p><p id="whole" class="box"></p>
+<h2>Who may ask</h2><div class="wide"><table><thead><tr><th scope="col">Modeler</th><th scope="col">Queries</th>
+<th scope="col">Token</th></tr></thead><tbody id="modelers"></tbody></table></div>
+<h2>Who asked what</h2><div class="wide"><table><thead><tr><th scope="col">Number</th><th scope="col">Time</th>
+<th scope="col">Modeler</th><th scope="col">Row</th></tr></thead><tbody id="exchanges"></tbody></table></div>
 </main><script>{SCRIPT}</script></body></html>
 """
 
-
-def _allowed(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-
 HEADERS = {
-    "Content-Security-Policy": f"default-src 'none'; connect-src 'self'; script-src {_allowed(SCRIPT)}; "
-    f"style-src {_allowed(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": policy([SCRIPT], connect=True),
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",

@@ -1,104 +1,98 @@
-"""The page of one or several fronts: move epsilon along the front, read what it buys. One HTML file, no request.
+"""The page of one or several fronts: move epsilon along the front, read what it buys and what lies behind it.
 
 It opens offline, works by keyboard, prints, reads in the dark, and says first who may see it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import BadInput
+from tacit.page import Page, asset, table
 from tacit.pareto.compare import Comparison
-from tacit.pareto.drawing import BELOW, HEIGHT, LEFT, RIGHT, TOP, WIDTH, axes_of, draw
+from tacit.pareto.drawing import BELOW, HEIGHT, LEFT, NARROW, RIGHT, SMALLEST, TOP, axes_of, draw
 from tacit.pareto.front import Front
 from tacit.privacy.release import plain
-from tacit.report.front_parts import SCRIPT, STYLE
+from tacit.report.parts import guarantee_part, payment_part
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+ASK = (
+    '<div class="box screen"><label for="epsilon">Move epsilon: at most <output id="shown" for="epsilon"></output>'
+    '</label><input type="range" id="epsilon" min="0" max="1000" step="5" value="500"><p><button id="less">◂ previous '
+    'point</button> <button id="more">next point ▸</button></p><div id="answer" aria-live="polite"></div></div>'
+)
+SCRIPT = asset("front.js")
+BUTTONS = '<button id="copy">Copy the table</button> <button id="png">Save the drawing (PNG)</button>'
 
 
 def write(fronts: Front | Comparison | Sequence[Front], path: str | Path, *, mixed: bool = False) -> Path:
     """Write the page and return its path."""
-    target = Path(path)
-    text = page(fronts, mixed=mixed)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{target} cannot be written: {error.strerror}") from None
-    return target
+    return page(fronts, mixed=mixed).write(path)
 
 
-def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -> str:
-    """The page as HTML. Fronts of different kinds of epsilon are refused unless ``mixed=True``."""
+def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -> Page:
+    """The page. Fronts of different kinds of epsilon are refused unless ``mixed=True``."""
     if isinstance(fronts, Comparison):
         both = fronts
     else:
         both = Comparison([fronts] if isinstance(fronts, Front) else list(fronts), mixed=mixed)
     names = ", ".join(f.name for f in both.fronts)
-    parts = [
-        f"<h1>What epsilon buys: {escape(names)}</h1>",
-        f'<p class="who{" private" * both.private}">{escape(_sentence(both.audience))}</p>',
-        "".join(f"<p>{escape(f.name)}: {escape(str(f.guarantee))}</p>" for f in both.fronts if f.private),
-        draw(both.fronts, show="utility").svg,
-        '<div class="box screen"><label for="epsilon">Move epsilon: at most <output id="shown"></output></label>',
-        '<input type="range" id="epsilon" min="0" max="1000" value="500">',
-        '<div id="answer" class="wide" aria-live="polite"></div></div>',
-        _kinds(both),
-        '<h2>The front</h2><p><button id="copy">Copy the table</button> <button id="png">Save the drawing (PNG)'
-        '</button></p><div class="wide"><table id="all">',
-        *_rows(both),
-        "</table></div>",
-        _failed(both),
-    ]
-    data = f'<script type="application/json" id="data">{_embedded(_data(both))}</script>'
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    head += f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    head += f"<title>{'' if both.private else 'NOT PRIVATE: '}front of {escape(names)}</title><style>{STYLE}</style>"
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n{data}\n'
-        f"<script>{SCRIPT}</script>\n</body></html>\n"
-    )
+    audience = both.audience[0].upper() + both.audience[1:]
+    who = f'<p class="who{" private" * both.private}">{escape(audience)}.</p>'
+    drawn = [draw(both.fronts, show="utility").svg, draw(both.fronts, show="utility", width=NARROW).svg]
+    parts = {
+        "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
+        "drawing": "".join(drawn),
+        "ask": ASK,
+        "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failed(both)}',
+        "guarantees": "".join(_guaranteed(f) for f in both.fronts if f.private),
+    }
+    title = f"{'' if both.private else 'NOT PRIVATE: '}front of {names}"
+    return Page(title, parts, script=SCRIPT, data=_data(both), over="tacit · privacy-utility front")
 
 
 def _data(both: Comparison) -> dict[str, Any]:
-    axes = axes_of(both.fronts, "utility")
-    paper = {"left": LEFT, "width": WIDTH - LEFT - RIGHT, "top": TOP, "floor": HEIGHT - BELOW}
+    axes, row = axes_of(both.fronts, "utility"), 0
+    paper = {"left": LEFT, "right": RIGHT, "ceiling": TOP, "floor": HEIGHT - BELOW, "smallest": SMALLEST}
+    room = {"low": axes.low, "high": axes.high, "bottom": axes.bottom, "top": axes.top}
     fronts = []
     for front in both.fronts:
-        points = [{k: v for k, v in p.to_json().items() if k != "runs"} for p in front.points]
-        fronts.append({"name": front.name, "points": points})
-    return plain({"low": axes.low, "high": axes.high, **paper, "audience": both.audience, "fronts": fronts})  # type: ignore[no-any-return]
+        points = [{**p.to_json(), "row": row + k} for k, p in enumerate(front.points)]
+        fronts.append({"name": front.name, "label": front.label, "delta": front.delta, "points": points})
+        row += len(points)
+    return plain({**paper, **room, "audience": both.audience, "kind": _kind(both), "fronts": fronts})  # type: ignore[no-any-return]
 
 
-def _embedded(document: Any) -> str:
-    """JSON that cannot end its script element."""
-    return json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _rows(both: Comparison) -> list[str]:
+def _table(both: Comparison) -> str:
     names = list(dict.fromkeys(n for f in both.fronts for p in f.points for n in p.params))
-    heads = ["algorithm", "epsilon", "utility", "worst run", "best run", *names, "delta", "epsilon is for"]
-    rows = ["<tr>" + "".join(f'<th scope="col">{escape(h)}</th>' for h in heads) + "</tr>"]
-    for i, front in enumerate(both.fronts):
-        for j, p in enumerate(front.points):
-            cells = [p.epsilon, p.utility, p.worst, p.best, *(p.params.get(n, "") for n in names), front.delta]
-            numbers = "".join(f'<td class="n">{escape(_number(c))}</td>' for c in cells)
-            name, label = escape(front.name), escape(front.label)
-            rows.append(f'<tr id="p{i}-{j}"><td>{name}</td>{numbers}<td>{label}</td></tr>')
-    return rows
+    kind = ["delta", "epsilon is for"] * both.mixed  # said once above where there is one kind
+    heads = ["algorithm", "epsilon", "utility", "worst run", "best run", *names, *kind]
+    rows = [
+        [f.name, p.epsilon, p.utility, p.worst, p.best, *(p.params.get(n, "") for n in names)]
+        + [f.delta, f.label] * both.mixed
+        for f in both.fronts
+        for p in f.points
+    ]
+    return table(heads, rows, name="all", words=("algorithm", "epsilon is for"))
+
+
+def _kind(both: Comparison) -> str:
+    if both.mixed:
+        return "These epsilons are different quantities and cannot be compared by size"
+    return f"Epsilon: {both.fronts[0].label}, delta = {both.fronts[0].delta:g}"
 
 
 def _kinds(both: Comparison) -> str:
-    kinds = list(dict.fromkeys(f"{f.label}, delta = {f.delta:g}" for f in both.fronts))
-    if len(kinds) == 1:
-        return f'<p class="soft">Epsilon: {escape(kinds[0])}. Bands run from the worst to the best run.</p>'
+    if not both.mixed:
+        return f'<p class="soft">{escape(_kind(both))}. Bands run from the worst to the best run.</p>'
     listed = "".join(f"<li>{escape(f.name)}: {escape(f.label)}, delta = {f.delta:g}</li>" for f in both.fronts)
-    return f"<p>These epsilons are different quantities and cannot be compared by size:</p><ul>{listed}</ul>"
+    return f"<p>{_kind(both)}:</p><ul>{listed}</ul>"
+
+
+def _guaranteed(front: Front) -> str:
+    paid = front.payment.to_json() if front.payment else None
+    return guarantee_part(front.guarantee, f"Guarantee of {front.name}") + payment_part(paid)
 
 
 def _failed(both: Comparison) -> str:
@@ -106,11 +100,3 @@ def _failed(both: Comparison) -> str:
     if not lost:
         return ""
     return "<p>" + "; ".join(f"{escape(name)}: {n} points failed twice and are left out" for name, n in lost) + ".</p>"
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,119 +1,128 @@
-"""The report of a tuning run: one HTML file that opens offline, prints, and reads well on a phone or in the dark."""
+"""The report of a tuning run: the release, its guarantee in words, the noisy trace, and who paid."""
 
 from __future__ import annotations
 
 import json
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput
+from tacit.page import Html, Page, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
-from tacit.report.trace import trace
+from tacit.report.parts import guarantee_part, payment_part
+from tacit.report.trace import falling, spark, trace
 from tacit.tuning import read_release
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1a1c20; --soft: #5b6270; --page: #fff; --box: #f4f5f7; --mark: #0b5cad; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8eaed; --soft: #9aa3b2; --page: #14161a; --box: #1f2329; --mark: #6db3f8; } }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--page);
-  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.kind { display: inline-block; padding: .1rem .6rem; border: 2px solid; border-radius: 1rem; font-weight: 600; }
-section.box { background: var(--box); padding: .8rem 1.2rem; border-radius: .5rem; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .25rem .6rem .25rem 0; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } .wide { overflow-x: auto; }
-tr + tr > * { border-top: 1px solid color-mix(in srgb, var(--soft) 30%, transparent); }
-svg { width: 100%; height: auto; } .soft { color: var(--soft); } pre { overflow-x: auto; font-size: .8rem; }
-summary { cursor: pointer; } :focus-visible { outline: 3px solid var(--mark); }
-@media print { body { margin: 0; max-width: none; } details { display: none; } section.box { border: 1px solid #999; } }
-"""
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+MOST_ROWS = 40  # parameters of a path that are drawn
 
 
 def write(folder: str | Path) -> Path:
     """Write report.html beside the certificate of a finished run and return its path."""
-    target = Path(folder) / "report.html"
-    text = page(read_release(folder))
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{target} cannot be written: {error.strerror}") from None
-    return target
+    return page(read_release(folder)).write(Path(folder) / "report.html")
 
 
-def page(certificate: dict[str, Any]) -> str:
-    """The report of a certificate as HTML. Everything in it was released."""
+def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
+    """The report of a certificate. Everything in it was released; the ledger adds amounts and purposes."""
     try:
-        return _page(certificate)
+        return _page(certificate, ledger)
     except BadInput:
         raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError):
         raise BadInput("this certificate is not of a tuning run") from None
 
 
-def _page(certificate: dict[str, Any]) -> str:
+def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
-    rows = [(name, _number(v)) for name, v in value["params"].items()]
+    parts = {
+        "release": _released(value),
+        "guarantee": guarantee_part(guarantee),
+        "search": _search(value),
+        "paid": payment_part(certificate.get("payment"), ledger),
+        "certificate": "<details><summary>Certificate</summary>"
+        f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
+    }
+    return Page(f"tacit: a {value['method']} release", parts, over=f"tacit · method {value['method']}")
+
+
+def _released(value: dict[str, Any]) -> str:
+    rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value["params"].items()]
+    shown = "<h1>What was released</h1>"
     if value["score"] is not None:
         bar = f" ± {1.96 * value['deviation']:.2g} (95%)" if value["deviation"] is not None else ""
         rows.append(("score", f"{value['score']:.4g}{bar}"))
-    parts = [
-        "<h1>What was released</h1>",
-        f'<section class="box">{_table(rows)}</section>',
-        "<h2>What is guaranteed</h2>",
-        f'<p><span class="kind">{guarantee.kind}</span></p><p>{escape(str(guarantee))}</p>',
-        _assumptions(guarantee),
-        _observations(value),
-        "<h2>Who paid</h2>",
-        _payment(certificate.get("payment")),
-        "<details><summary>Certificate</summary>",
-        f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
-    ]
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    title = f"<title>tacit: a {escape(str(value['method']))} release</title>"
-    head = f"<head>{head}{title}<style>{STYLE}</style></head>"
-    return "\n".join(['<!doctype html>\n<html lang="en">', head, "<body>", *parts, "</body></html>\n"])
+    aim = escape(f"{value['direction']}d".replace("ized", "ised"))
+    shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
+    return shown + f'<p class="soft">The score was {aim}.</p>'
 
 
-def _observations(value: dict[str, Any]) -> str:
-    trials = value["trials"]
-    if not trials:
-        return "<h2>The search</h2><p>Its observations are private and are not shown.</p>"
+def _search(value: dict[str, Any]) -> str:
+    details = value["details"]
+    shown = "<h2>The search</h2>"
+    if value["trials"]:
+        shown += observations_part(value["trials"], value["noise"] or 0.0, value)
+    if details.get("path"):
+        shown += _path(details, value["params"])
+    elif not value["trials"]:
+        shown += "<p>Its observations are private and are not shown.</p>"
+    told = [str(u["sentence"]) for u in details.get("utility", [])]
+    outlook = details.get("outlook", {}).get("sentence")
+    if told or outlook:
+        listed = "".join(f"<li>{escape(t)}</li>" for t in [*([str(outlook)] if outlook else []), *told])
+        shown += f"<p>What theory says of the release:</p><ul>{listed}</ul>"
+    return shown
+
+
+def observations_part(trials: list[dict[str, Any]], noise: float, value: dict[str, Any]) -> str:
+    """Released observations in order: drawn, and in a table. ``value`` may lack a score while a run goes on."""
+    chosen = [t["params"] == value.get("params") for t in trials]
+    drawn = trace(
+        [t["value"] for t in trials], noise, value.get("score"), chosen=chosen, deviation=value.get("deviation")
+    )
+    note = f", each with noise of standard deviation {noise:.2g}" if noise else ""
+    marks = " Diamonds are observations of the released parameters." if any(chosen) else ""
+    how = str(value.get("details", {}).get("score", "the model of all observations"))
+    score = f" The dashed line is the released score: {how}." if value.get("score") is not None else ""
     names = list(trials[0]["params"])
-    header = "".join(f'<th class="n" scope="col">{escape(n)}</th>' for n in ["trial", *names, "noisy score"])
-    lines = []
-    for i, trial in enumerate(trials, 1):
-        cells = [str(i), *(_number(trial["params"].get(n)) for n in names), _number(trial["value"])]
-        lines.append("<tr>" + "".join(f'<td class="n">{escape(c)}</td>' for c in cells) + "</tr>")
-    note = f"each with noise of standard deviation {value['noise']:.2g}" if value["noise"] else ""
-    how = escape(str(value["details"].get("score", "the model of all observations")))
+    rows = [
+        [i, *(number(t["params"].get(n), 5) for n in names), number(t["value"], 5)] for i, t in enumerate(trials, 1)
+    ]
     return (
-        f"<h2>The search</h2>{trace([t['value'] for t in trials], value['noise'] or 0.0, value['score'])}"
-        f'<p class="soft">{len(trials)} observations, {note}: all are released. The score above is {how}.</p>'
-        f"<details><summary>All observations</summary>"
-        f'<div class="wide"><table><tr>{header}</tr>{"".join(lines)}</table></div></details>'
+        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{marks}{escape(score)}</p>'
+        f"<details><summary>All observations</summary>{table(['trial', *names, 'noisy score'], rows)}</details>"
     )
 
 
-def _assumptions(guarantee: Guarantee) -> str:
-    if not guarantee.assumptions:
-        return ""
-    return "<p>It assumes:</p><ul>" + "".join(f"<li>{escape(a)}</li>" for a in guarantee.assumptions) + "</ul>"
+def _path(details: dict[str, Any], params: dict[str, Any]) -> str:
+    """The way that noisy gradients led, parameter by parameter, and how far the surrogate can be off."""
+    which = details.get("chosen_start", 0)
+    points, traces = details["path"][which], details.get("bias_trace", [])
+    many = f"Start {which + 1} of {len(details['path'])} is shown. " if len(details["path"]) > 1 else ""
+    lost = f" {details['lost_steps']} gradients were lost in interrupted runs." if details.get("lost_steps") else ""
+    rows = []
+    for name in list(points[0])[:MOST_ROWS]:
+        along = [p[name] for p in points]
+        numbers = all(isinstance(v, (int, float)) for v in along)
+        rows.append([name, number(along[0]), number(params[name]), Html(spark(along) if numbers else "")])
+    rest = len(points[0]) - len(rows)
+    more = f"<p>and {rest} more parameters, all in the certificate.</p>" if rest > 0 else ""
+    steps = len(points) - 1
+    shown = (
+        f"<p>{many}{steps} steps along released gradients, each with noise of standard deviation "
+        f"{number(details.get('noise_scale', 0.0), 3)} per coordinate.{lost}</p>"
+        f"{table(['parameter', 'start', 'released', 'on the way'], rows, words=['parameter', 'on the way'])}{more}"
+    )
+    if traces and traces[which]:
+        shown += f"<h2>How far the surrogate may be off</h2>{_bias(traces[which])}"
+    return shown
 
 
-def _payment(payment: dict[str, Any] | None) -> str:
-    if payment is None:
-        return (
-            "<p>Nobody: this release was not charged to a ledger. Nothing counts it together with other releases.</p>"
-        )
-    rows = [("ledger", str(payment["name"])), ("entry", str(payment["entry"])), ("hash", str(payment["hash"]))]
-    return f'{_table(rows)}<p class="soft">Check it with <code>tacit verify certificate.json --ledger URL</code></p>'
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    cells = "".join(f'<tr><th scope="row">{escape(k)}</th><td class="n">{escape(v)}</td></tr>' for k, v in rows)
-    return f'<div class="wide"><table>{cells}</table></div>'
-
-
-def _number(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+def _bias(traces: list[float]) -> str:
+    about = "the trace of the gradient's posterior covariance, known without data"
+    if max(traces) <= min(traces) * 1.001:
+        return f"<p>{number(traces[0])} after every step: {about}.</p>"
+    drawn = falling(traces, "Posterior variance of the gradient after each step", "step")
+    return f'{drawn}<p class="soft">{about[0].upper()}{about[1:]}.</p>'

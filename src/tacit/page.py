@@ -1,0 +1,136 @@
+"""The frame and the look of every page: one HTML file that asks for nothing, reads in the dark, prints, fits a phone.
+
+Colours are those of Okabe and Ito, told apart by every kind of colour vision; nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadInput
+
+
+def asset(name: str) -> str:
+    """A style or script that is part of every page that needs it."""
+    return files("tacit").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+STYLE = asset("page.css")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page in named parts, so that one part can change while somebody reads another.
+
+    ``parts`` are HTML, by the id of their section; whoever makes them escapes what they show. ``data`` is for
+    ``script`` to read. A page without a script holds none.
+    """
+
+    title: str
+    parts: Mapping[str, str]
+    script: str = ""
+    data: Any = None
+    over: str = "tacit"
+
+    def html(self, *, also: str = "", connect: bool = False) -> str:
+        """The page as one file; ``also`` is a second script, and ``connect`` lets it ask where it came from."""
+        from tacit import __version__
+
+        scripts = [s for s in (self.script, also) if s]
+        allowed = policy(scripts, connect=connect, framed=False)
+        head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        head += f'<meta http-equiv="Content-Security-Policy" content="{allowed}"><title>{escape(self.title)}</title>'
+        body = [f'<p class="over">{escape(self.over)}</p>']
+        body += [f'<section id="{escape(name)}">{html}</section>' for name, html in self.parts.items()]
+        body.append(f"<footer>Made by tacit {escape(__version__)}.</footer>")
+        if self.data is not None:
+            body.append(f'<script type="application/json" id="data">{embedded(self.data)}</script>')
+        body += [f"<script>{s}</script>" for s in scripts]
+        text = "\n".join(body)
+        head += f"<style>{STYLE}</style>"
+        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{text}\n</body></html>\n'
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page and return its path."""
+        target = Path(path)
+        try:
+            target.write_text(self.html(), encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"{target} cannot be written: {error.strerror}") from None
+        return target
+
+
+def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True) -> str:
+    """A content security policy: this style, these scripts, and nothing from anywhere."""
+    words = " ".join(_hashed(s) for s in scripts) or "'none'"
+    rules = ["default-src 'none'", f"script-src {words}", f"style-src {_hashed(STYLE)}", "img-src data:"]
+    rules += ["base-uri 'none'", "form-action 'none'"] + ["connect-src 'self'"] * connect
+    return "; ".join(rules + ["frame-ancestors 'none'"] * framed)  # a header only: a meta element may not say it
+
+
+def _hashed(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def embedded(document: Any) -> str:
+    """JSON that cannot end its script element."""
+    return json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A value as a person reads it."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    name: str = "",
+    words: Sequence[str] = (),
+    long: Sequence[str] = (),
+) -> str:
+    """A table of values; columns named in ``words`` are text, the others stand to the right; ``long`` ones may wrap.
+
+    >>> table(["a"], [[0.5]]).count('<td class="n">0.5</td>')
+    1
+    """
+    side = [' class="long"' if h in long else "" if h in words else ' class="n"' for h in heads]
+    head = "".join(f'<th scope="col"{s}>{escape(h)}</th>' for h, s in zip(heads, side, strict=True))
+    body = []
+    for k, row in enumerate(rows):
+        cells = "".join(f"<td{s}>{cell(c)}</td>" for c, s in zip(row, side, strict=True))
+        body.append(f'<tr id="{name}-{k}">{cells}</tr>' if name else f"<tr>{cells}</tr>")
+    own = f' id="{name}"' if name else ""
+    return f'<div class="wide"><table{own}><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+
+
+@dataclass(frozen=True)
+class Html:
+    """Text that is HTML already."""
+
+    text: str
+
+
+def cell(value: Any) -> str:
+    return value.text if isinstance(value, Html) else escape(number(value))
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> str:
+    """Names and values, one below the other."""
+    cells = "".join(f'<tr><th scope="row">{escape(k)}</th><td class="n">{cell(v)}</td></tr>' for k, v in rows)
+    return f"<table>{cells}</table>"
+
+
+def figures(rows: Iterable[tuple[str, Any]]) -> str:
+    """A few numbers, large."""
+    cells = "".join(f"<div><dt>{escape(k)}</dt><dd>{cell(v)}</dd></div>" for k, v in rows)
+    return f'<dl class="figures">{cells}</dl>'

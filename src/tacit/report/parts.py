@@ -1,0 +1,70 @@
+"""Parts that several pages share: a guarantee in words, a ledger, a run's progress."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from tacit.page import Html, figures, number, pairs, table
+from tacit.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+
+def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
+    """The class of a guarantee at a glance, its figures, and what they mean in words."""
+    kind = guarantee.kind
+    shown = f'<h2>{escape(title)}</h2><p><span class="kind {kind}">{kind}</span></p>'
+    quoted = guarantee.quoted()
+    if quoted is not None:
+        rows = [("epsilon", quoted[0]), ("delta", quoted[1] or "0"), ("protects", guarantee.unit)]
+        shown += figures(rows)
+    shown += f"<p>{escape(str(guarantee))}</p>"
+    if guarantee.assumptions:
+        listed = "".join(f"<li>{escape(a)}</li>" for a in guarantee.assumptions)
+        shown += f"<p>It assumes:</p><ul>{listed}</ul>"
+    return shown
+
+
+def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None) -> str:
+    """Who paid; with the ledger at hand also its budget, its charges and what is left."""
+    if payment is None:
+        why = "Nobody: this release was not charged to a ledger. Nothing counts it together with other releases."
+        return f"<h2>Who paid</h2><p>{why}</p>"
+    hashed = Html(f'<span class="hash">{escape(str(payment["hash"]))}</span>')
+    rows = [("ledger", str(payment["name"])), ("entry", str(payment["entry"])), ("hash", hashed)]
+    check = "<code>tacit verify certificate.json --ledger URL</code>"
+    shown = f'<h2>Who paid</h2>{pairs(rows)}<p class="soft">Check it with {check}</p>'
+    if ledger is None or ledger.id != payment["ledger"]:
+        return shown
+    return shown + ledger_part(ledger, entry=int(payment["entry"]))
+
+
+def ledger_part(ledger: Ledger, *, entry: int | None = None) -> str:
+    """A ledger's budget and charges: amounts and purposes, nothing private. Marks one entry."""
+    entries = ledger.entries()
+    spent = str(ledger.filter.stated(entries[-1].spent)) if entries else "nothing"
+    shown = figures([("budget", str(ledger.budget)), ("spent", spent), ("left", str(ledger.remaining()))])
+    rows = []
+    for e in entries:
+        if e.kind != "drawn":
+            stated = str(e.guarantee.budget) if e.guarantee else ""
+            here = ", this run" if e.number == entry else ""
+            time = Html(f"{escape(e.time[:10])}<br>{escape(e.time[11:19])}")
+            rows.append([f"{e.number}{here}", time, stated, e.status, e.purpose])
+    heads = ["entry", "time", "amount", "state", "purpose"]
+    about = f"<p>{escape(ledger.description)}</p>" if ledger.description else ""
+    return (
+        f"<h2>The ledger ‘{escape(ledger.name)}’</h2>{about}{shown}{table(heads, rows, words=heads, long=['purpose'])}"
+    )
+
+
+def progress_part(done: int, total: int, what: str, state: str) -> str:
+    """How far a run is, as a bar and in words."""
+    most = max(total, 1)
+    words = f"{done} of {total} {what}"
+    return (
+        f'<p><label for="bar">{escape(words)}</label></p><progress id="bar" max="{most}" value="{min(done, most)}">'
+        f'{number(100 * done / most, 3)}%</progress><p class="soft">{escape(state)}</p>'
+    )
