@@ -1,12 +1,13 @@
 """What `tacit plan` knows from experience: regret against noise, for parameters, trials and methods; shipped with it.
 
-Regret of the answer is 0 at the best known point and 1 at a typical (random) one: this distance is the *spread*. Noise is
-that of one look with the whole budget, w / (n mu), as a share of the spread; for Kusner's Algorithm 1 it is the scale of the
-Gumbel noise on its choice, in prior sd, and its expectation over the coins of the choice is taken exactly, with a prior
-whose mean and scale are those of the problem. One valley: bowl, valley, errors, waves. Two basins: a local search from
-the middle finds the poorer. "gibo" takes as many steps as the others have evaluations; "gibo_few" as many evaluations,
-by simplices; "middle" answers with the middle of the space and looks at no record. Noise is simulated. A figure is one curve, its value the regret at noise 0.1 (Kusner: 10), and its note
-the whole curve, each with the 10% and 90% quantile of the runs.
+Regret of the answer is 0 at the best known point and 1 at a typical (random) one: this distance is the *spread*. Noise
+is that of one look with the whole budget, w / (n mu), as a share of the spread. For Kusner's Algorithm 1 it is the
+scale of the Gumbel noise on its choice, in prior sd; the expectation over the coins of the choice is exact, and the
+prior has the mean and the scale of the problem. One valley: bowl, valley, errors, waves. Two basins: a local search
+from the middle finds the poorer. "gibo" takes as many steps as the others have evaluations; "gibo_few" as many
+evaluations, by simplices; "middle" answers with the middle of the space and looks at no record. Noise is simulated. A
+figure is one curve, its value the regret at noise 0.1 (Kusner: 10), and its note the whole curve: each mean with the
+10% and 90% quantile of the runs.
 
     python -m benchmarks plan_table --repeats 2    measures; about 15 minutes on one core
     python -m benchmarks.plan_table                writes the table that is shipped from what was measured
@@ -35,6 +36,7 @@ from tacit.privacy.noise import Simulation
 
 TITLE = "What tacit plan knows: regret against noise for each method, 0 at the best point and 1 at a typical one"
 LONG = True
+REPEATS = 2
 
 RECORDS, DIMENSIONS, TRIALS = 300, (1, 2, 5, 10, 20, 50), (15, 50)
 NOISE, GUMBEL = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0), (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FEW = {"design": "simplex", "average": 0.0}  # the fewest evaluations a step can do with, and its last point
+FEW = {"design": "simplex", "average": 0.0, "starts": 1}  # as few evaluations as a step can do with, one descent
 
 
 def few_steps(trials: int, dimensions: int) -> int:

@@ -1,0 +1,94 @@
+"""What our benchmark problems say: regret against noise, read between the cells that were measured.
+
+The table is made by benchmarks/plan_table.py; nobody types into it. Regret is a share of the spread: 0 at the best
+setting, 1 at a typical one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+LANDSCAPES = ("one valley", "two basins")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over runs, the range of most of them (10% to 90%), and where the table had to be left."""
+
+    mean: float
+    low: float
+    high: float
+    outside: tuple[str, ...] = ()
+
+    def scaled(self, spread: float) -> Measured:
+        return Measured(spread * self.mean, spread * self.low, spread * self.high, self.outside)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"mean": self.mean, "low": self.low, "high": self.high, "outside": list(self.outside)}
+
+
+@lru_cache(maxsize=1)
+def document() -> dict[str, Any]:
+    """The table as it is shipped."""
+    read: dict[str, Any] = json.loads((resources.files("tacit.planning") / "measured.json").read_text("utf-8"))
+    return read
+
+
+@lru_cache(maxsize=1)
+def _curves() -> dict[tuple[str, str, int, int], dict[str, Any]]:
+    return {(c["method"], c["landscape"], c["dimensions"], c["trials"]): c for c in document()["curves"]}
+
+
+def regret(method: str, landscape: str, *, dimensions: int, trials: int, noise: float) -> Measured:
+    """Regret at this noise: linear between measured cells, in the logarithms of dimensions, trials and noise.
+
+    Edges. Outside the table the nearest cell answers, and ``outside`` says so. Never falls as the noise grows.
+
+    >>> quiet, loud = (regret("observed", "one valley", dimensions=3, trials=30, noise=x) for x in (0.01, 0.5))
+    >>> quiet.mean < loud.mean
+    True
+    """
+    mine = [key for key in _curves() if key[:2] == (method, landscape)]
+    ds, ts = sorted({key[2] for key in mine}), sorted({key[3] for key in mine})
+    mean = low = high = 0.0
+    for d, share in _between(ds, dimensions):
+        for t, part in _between(ts, trials):
+            at = _at(_curves()[method, landscape, d, t], noise)
+            mean, low, high = (so + share * part * x for so, x in zip((mean, low, high), at, strict=True))
+    most = _curves()[mine[0]]["noise"][-1]
+    asked = (("parameters", dimensions, ds), ("trials", trials, ts))
+    outside = [f"{x} {name}: measured from {g[0]} to {g[-1]}" for name, x, g in asked if not g[0] <= x <= g[-1]]
+    outside += [f"noise {noise:.3g}: measured up to {most:g}"] * (noise > most)
+    return Measured(mean, low, high, tuple(outside))
+
+
+def _between(grid: list[int], value: int) -> list[tuple[int, float]]:
+    """The measured neighbours of a value, with weights that add up to 1."""
+    if value <= grid[0] or value >= grid[-1]:
+        return [(grid[0] if value <= grid[0] else grid[-1], 1.0)]
+    above = next(g for g in grid if g >= value)
+    below = max(g for g in grid if g <= value)
+    if above == below:
+        return [(above, 1.0)]
+    share = math.log(value / below) / math.log(above / below)
+    return [(below, 1 - share), (above, share)]
+
+
+def _at(curve: dict[str, Any], noise: float) -> tuple[float, float, float]:
+    """Mean, low and high of one curve. Linear up to the first noise that was measured, then in its logarithm."""
+    levels, first = curve["noise"], curve["noise"][1]
+
+    def scale(x: float) -> float:
+        return math.log1p(x / first)
+
+    if noise >= levels[-1]:
+        return curve["regret"][-1], curve["low"][-1], curve["high"][-1]
+    i = next(i for i, level in enumerate(levels) if level > noise)
+    share = (scale(noise) - scale(levels[i - 1])) / (scale(levels[i]) - scale(levels[i - 1]))
+    made = [(1 - share) * curve[k][i - 1] + share * curve[k][i] for k in ("regret", "low", "high")]
+    return made[0], made[1], made[2]

@@ -1,0 +1,162 @@
+"""tacit.plan: what each method would give for this data set and budget, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.errors import BadInput, positive
+from tacit.planning.case import Case, checked
+from tacit.planning.measured import LANDSCAPES, document
+from tacit.planning.methods import METHODS, Outlook, expected, outlook
+from tacit.planning.recommend import Recommendation, recommended
+from tacit.privacy.guarantee import LETTER, Budget
+
+MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
+WORKABLE = ("observed", "random", "gibo", "gibo_few", "kusner1")  # those whose loss of quality depends on the budget
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Records at this budget, or budget at these records, for a wanted quality; None where no amount is enough."""
+
+    records: int | None
+    budget: Budget | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"records": self.records, "budget": self.budget.to_json() if self.budget else None}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An outlook for each method, a recommendation with its reason, and what a wanted quality would need.
+
+    ``str`` gives a table, ``to_json`` a document, ``picture`` an SVG. Losses of quality are in the units of the losses.
+    """
+
+    case: Case
+    assumed_spread: bool
+    outlooks: tuple[Outlook, ...]
+    recommendation: Recommendation
+    want: float | None = None
+    needed: Mapping[str, Mapping[str, Needed]] = field(default_factory=dict)  # by method and landscape
+
+    def __getitem__(self, method: str) -> Outlook:
+        found = next((o for o in self.outlooks if o.method == method), None)
+        if found is None:
+            raise BadInput(f"a plan has no method {method!r}; it has {', '.join(METHODS)}")
+        return found
+
+    def __str__(self) -> str:
+        from tacit.planning.told import told
+
+        return told(self)
+
+    def picture(self) -> str:
+        """Expected loss of quality against the number of records, as an SVG that stands alone."""
+        from tacit.planning.drawing import drawn
+
+        return drawn(self)
+
+    def _repr_svg_(self) -> str:
+        return self.picture()
+
+    def to_json(self) -> dict[str, Any]:
+        table = {k: document()[k] for k in ("command", "commit")}
+        about = {"format": "tacit.plan/1", **self.case.to_json(), "spread_assumed": self.assumed_spread}
+        needed = {m: {l: n.to_json() for l, n in by.items()} for m, by in self.needed.items()}
+        made = {
+            **about,
+            "methods": [o.to_json() for o in self.outlooks],
+            "recommendation": self.recommendation.to_json(),
+        }
+        made |= {"want": self.want, "needed": needed or None, "measured_by": table}
+        json.dumps(made, allow_nan=False)  # one document that any reader takes
+        return made
+
+
+def plan(
+    *,
+    records: int,
+    trials: int,
+    dimensions: int,
+    budget: Budget,
+    spread: float | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    candidates: int = 256,
+    want: float | None = None,
+) -> Plan:
+    """What each method would give for so many records, trials and parameters under this budget.
+
+    ``spread`` is how much a typical setting loses against the best one, in the units of the losses; a tenth of the
+    bounds' width is assumed if it is left out. Take it from public data or from experience, never from the private
+    records. ``candidates`` matter to Kusner's algorithms. With ``want``, a loss of quality in the same units, the plan
+    also says how many records, or which budget, each method would need.
+
+    Guarantee. None is needed: only public numbers are used, no ledger is touched and nothing is drawn.
+    Edges. Expected losses are means over our benchmark problems, read between measured cells; your problem is another
+    one. Outside the cells the nearest answers, and the plan says so. More records or a larger budget never look worse.
+
+    >>> made = plan(records=5000, trials=30, dimensions=2, budget=Budget.approximate(1.0, 1e-6))
+    >>> made["observed"].guarantee.kind, round(made["observed"].noise, 5)
+    ('unconditional', 0.00463)
+    """
+    given = {"records": records, "trials": trials, "dimensions": dimensions, "budget": budget}
+    case = checked(**given, spread=spread, bounds=bounds, candidates=candidates)  # type: ignore[arg-type]
+    outlooks = tuple(outlook(method, case) for method in METHODS)
+    needed = {}
+    if want is not None:
+        positive("want", want)
+        needed = {
+            m: {l: _needed(m, case, l, want) for l in LANDSCAPES}
+            for m in WORKABLE
+            if not next(o for o in outlooks if o.method == m).unavailable
+        }
+    return Plan(case, spread is None, outlooks, recommended(case, outlooks), want, needed)
+
+
+def _needed(method: str, case: Case, landscape: str, want: float) -> Needed:
+    """Forwards, turned round: losses never rise with records or budget, so the least that is enough is well defined."""
+
+    def enough(at: Case) -> bool:
+        return expected(method, at, landscape).mean <= want
+
+    records = least_count(lambda n: enough(case.with_records(n)), MOST_RECORDS)
+    amount = least_amount(lambda a: enough(case.with_amount(a)), LEAST_AMOUNT, MOST_AMOUNT)
+    return Needed(records, case.with_amount(amount).budget if amount else None)
+
+
+def least_count(enough: Callable[[int], bool], most: int) -> int | None:
+    """The least whole number from 1 to ``most`` that is enough.
+
+    >>> least_count(lambda n: n * n > 50, 100), least_count(lambda n: n > 100, 100)
+    (8, None)
+    """
+    if not enough(most):
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def least_amount(enough: Callable[[float], bool], least: float, most: float) -> float | None:
+    """The least amount that is enough, to one part in a million, from above."""
+    if not enough(most):
+        return None
+    if enough(least):
+        return least
+    low, high = math.log(least), math.log(most)
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return min(most, math.exp(high))
+
+
+def limit(budget: Budget) -> str:
+    """The largest budget that is looked at, in words."""
+    return f"{LETTER[budget.notion]} = {MOST_AMOUNT:g}"

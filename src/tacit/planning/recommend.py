@@ -1,0 +1,98 @@
+"""Which method, and why: the least expected loss among those whose guarantee holds whatever the data are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.planning.case import Case
+from tacit.planning.measured import LANDSCAPES
+from tacit.planning.methods import Outlook
+from tacit.privacy.guarantee import Budget
+
+WORTH = 0.9  # of what the middle of the space loses: a search that expects to lose more is not worth its budget
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A method, the reason, and the call that runs it ("" if the advice is to spend nothing)."""
+
+    method: str
+    reason: str
+    call: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"method": self.method, "reason": self.reason, "call": self.call or None}
+
+
+def recommended(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
+    """The least mean of both landscapes; if nothing beats the middle of the space, to spend nothing."""
+    middle = next(o for o in outlooks if o.method == "middle")
+    able = [o for o in outlooks if o.guarantee.unconditional and o.measured and not o.unavailable]
+    worth = [o for o in able if o.mean < WORTH * middle.mean]
+    if not worth:
+        return _nothing(case, middle, able)
+    best = min(worth, key=lambda o: o.mean)
+    one, two = (best.measured[landscape].mean for landscape in LANDSCAPES)
+    said = [
+        f"{best.method} has the least expected loss among methods with an unconditional guarantee: {one:.2g} if the "
+        f"scores have one valley, {two:.2g} if they have two (the middle of the space loses "
+        f"{middle.measured[LANDSCAPES[0]].mean:.2g} and {middle.measured[LANDSCAPES[1]].mean:.2g})"
+    ]
+    for landscape in LANDSCAPES:
+        other = min(worth, key=lambda o: o.measured[landscape].mean)
+        if other is not best:
+            said.append(f"If you know that there is {_told(landscape)}: {other.method}, {_lost(other, landscape)}")
+    if best.evaluations > case.trials:
+        said.append(_dear(case, best, worth))
+    if best.refused:
+        said.append("tacit.tune asks you to accept so much noise")
+    return Recommendation(best.method, ". ".join(said) + ".", call(case, best.arguments))
+
+
+def _nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommendation:
+    if not able:
+        why = "no method whose quality we measured runs under a pure budget: their Gaussian noise needs a delta"
+        why += "; kusner3 does, for a regularisation strength" * (case.dimensions == 1)
+    else:
+        best = min(able, key=lambda o: o.mean)
+        why = (
+            f"no unconditional method is expected to beat the middle of the space, which loses {middle.mean:.2g} and "
+            f"looks at no record; the best, {best.method}, is expected to lose {best.mean:.2g}. Keep the budget, or "
+            "come back with more records"
+        )
+    return Recommendation("middle", why + ".", "")
+
+
+def _dear(case: Case, best: Outlook, worth: Sequence[Outlook]) -> str:
+    few = [o for o in worth if o.evaluations <= case.trials]
+    told = f"It takes {best.evaluations:,} evaluations"
+    if not few:
+        return f"{told}; nothing worth its budget takes fewer"
+    other = min(few, key=lambda o: o.mean)
+    return (
+        f"{told}; where they are dear, {other.method} takes {other.evaluations:,}: {_lost(other, LANDSCAPES[0])} with "
+        f"one valley, {_lost(other, LANDSCAPES[1])} with two"
+    )
+
+
+def _lost(o: Outlook, landscape: str) -> str:
+    return f"{o.measured[landscape].mean:.2g}"
+
+
+def _told(landscape: str) -> str:
+    return "one valley" if landscape == LANDSCAPES[0] else "more than one"
+
+
+def call(case: Case, arguments: Mapping[str, Any]) -> str:
+    """The line that runs a method of this plan."""
+    low, high = case.bounds
+    given = {"records": case.records, "bounds": f"({low:g}, {high:g})", "budget": _budget(case.budget)}
+    given |= {"trials": case.trials} | {k: repr(v) for k, v in arguments.items()}
+    return f"tacit.tune(losses, space, {', '.join(f'{k}={v}' for k, v in given.items())})".replace("'", '"')
+
+
+def _budget(b: Budget) -> str:
+    inside = f"{b.amount:g}, {b.delta:g}" if b.notion == "approximate" else f"{b.amount:g}"
+    return f"tacit.Budget.{b.notion}({inside})"
