@@ -3,7 +3,7 @@
 Everybody clips to the same norm and runs on one thread; times are seconds of the processor, not of the clock, so that
 other work on the machine counts less. Opacus draws Poisson lots and counts a record added or removed; its noise is set
 so that its epsilon, by its own accountant, is the epsilon of ours. Only steps are timed: sampling, gradients, clipping,
-noise, update. Our perceptrons leave out inputs that are 0 in every example (107 of 784 in MNIST's first 12,000 images)
+noise, update. Our perceptrons leave out inputs that are 0 in all of a lot (205 of MNIST's 784 in a lot of 500)
 and draw noise from a table of 65,536 normal quantiles, as they do to measure a front. Opacus is absent from the results
 where it is not installed.
 """

@@ -26,6 +26,8 @@ from tacit.pareto.algorithms.lots import Settings, distinct_lots
 from tacit.space import Params
 
 Floats = NDArray[Any]
+Columns = NDArray[np.intp] | None
+SPARSE = 0.5  # share of inputs that are not 0, below which columns of zeros are looked for in every lot
 
 
 class Perceptron:
@@ -37,6 +39,7 @@ class Perceptron:
         self.theta, self.gradient = (np.zeros(sum(i * o for i, o in shapes), dtype) for _ in range(2))
         self.layers, self.sums = _views(self.theta, shapes), _views(self.gradient, shapes)
         self._kept: tuple[list[Floats], list[Floats]] | None = None
+        self._rows: Floats | None = None
 
     def initialise(self, rng: np.random.Generator) -> None:
         """Weights N(0, 2 / in), He et al. 2015; biases 0. Zero throughout would never leave zero."""
@@ -45,27 +48,30 @@ class Perceptron:
             W[:-1] *= (2 / (len(W) - 1)) ** 0.5
             W[-1] = 0
 
-    def scores(self, x: Floats, out: Sequence[Floats | None] | None = None) -> list[Floats]:
+    def scores(self, x: Floats, out: Sequence[Floats | None] | None = None, columns: Columns = None) -> list[Floats]:
         """The inputs of every layer, then the scores (m, classes), in ``out`` if given.
 
-        Columns that x lacks at its end count as 0.
+        With ``columns``, x holds only these columns of the inputs, and all others are 0.
         """
         values = [x]
         for i, (W, z) in enumerate(zip(self.layers, out or [None] * len(self.layers), strict=True)):
-            z = np.matmul(values[-1], W[: values[-1].shape[1]], out=z)
+            rows = W[:-1] if i or columns is None else W.take(columns, axis=0, out=self._some(columns), mode="clip")
+            z = np.matmul(values[-1], rows, out=z)
             z += W[-1]
             if i < len(self.layers) - 1:
                 np.maximum(z, 0, out=z)
             values.append(z)
         return values
 
-    def clipped_sums(self, x: Floats, y: NDArray[np.int64], clip: float, *, times: float = 1.0) -> Floats:
+    def clipped_sums(
+        self, x: Floats, y: NDArray[np.int64], clip: float, *, times: float = 1.0, columns: Columns = None
+    ) -> Floats:
         """The sum over examples of clipped gradients of cross-entropy, ``times`` a factor, laid out as theta.
 
-        Overwritten by the next call.
+        Overwritten by the next call. ``columns`` as in ``scores``.
         """
         values, errors = self._room(len(x))
-        *inputs, e = self.scores(x, values)
+        *inputs, e = self.scores(x, values, columns)
         e -= e.max(axis=1, keepdims=True)
         np.exp(e, out=e)
         e /= e.sum(axis=1, keepdims=True)
@@ -77,12 +83,21 @@ class Perceptron:
             square += _squares(e) * (_squares(inputs[below]) + 1)
         kept = np.minimum(1, clip / np.sqrt(np.maximum(square, np.finfo(x.dtype).tiny)))
         kept *= times
-        for a, e, out in zip(inputs, [*errors, values[-1]], self.sums, strict=True):
+        for i, (a, e, out) in enumerate(zip(inputs, [*errors, values[-1]], self.sums, strict=True)):
             e *= kept[:, None]
-            np.matmul(a.T, e, out=out[: a.shape[1]])
-            out[a.shape[1] : -1] = 0
             np.sum(e, axis=0, out=out[-1])
+            if i or columns is None:
+                np.matmul(a.T, e, out=out[:-1])
+            else:
+                out[:-1] = 0
+                out[columns] = np.matmul(a.T, e, out=self._some(columns))
         return self.gradient
+
+    def _some(self, columns: NDArray[np.intp]) -> Floats:
+        """Room for some rows of the first layer."""
+        if self._rows is None:
+            self._rows = np.empty_like(self.layers[0])
+        return self._rows[: len(columns)]
 
     def _room(self, m: int) -> tuple[list[Floats], list[Floats]]:
         """Arrays for the outputs of every layer, and for the errors of all but the last; kept while lots are alike."""
@@ -99,7 +114,7 @@ class Network(ByLots):
     replacement. Models are trained with fast, seeded noise to be measured; none is released.
     Follows. Avent2020 Algorithm 3, with its domain for mnist (Table 1) and random baseline (Table 3).
     Differs. Weights start random, not at 0, where ReLU networks stay; the seed decides, the data have no part in it.
-    T floor(n / m) steps. Single precision. Inputs that are 0 in every example are left out of the products; their
+    T floor(n / m) steps. Single precision. Inputs that are 0 in all of a lot are left out of its products; their
     weights still get their noise.
     Edges. Seeds are trained one after the other, on one thread: several workers use a machine better than several
     threads do (two threads on two busy cores were four times slower than one).
@@ -146,27 +161,27 @@ class Network(ByLots):
     def _trained(self, s: Settings, seed: int) -> Perceptron:
         rng, net, step = np.random.default_rng(seed), Perceptron(self.sizes), s.rate / s.lot
         net.initialise(rng)
-        X, order = self._filled
-        first, x = net.layers[0][:-1], np.empty((s.lot, X.shape[1]), np.float32)
-        first[:] = first[order]
+        X, used = self._single
+        rows = np.empty((s.lot, X.shape[1]), np.float32)
         noise, normals, block = np.empty_like(net.theta), FastNormals(rng, step * s.noise), s.block(1)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, s.steps, block):
                 for lot in distinct_lots(rng, s.records, s.lot, min(block, s.steps - start)):
-                    X.take(lot, axis=0, out=x, mode="clip")
+                    x, columns = X.take(lot, axis=0, out=rows, mode="clip"), None
+                    if used is not None:
+                        columns = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(used[lot], axis=0)))
+                        x = x.take(columns, axis=1)
                     normals.fill(noise)
-                    noise += net.clipped_sums(x, self.examples.y[lot], s.clip, times=step)
+                    noise += net.clipped_sums(x, self.examples.y[lot], s.clip, times=step, columns=columns)
                     net.theta -= noise
-        first[order] = first.copy()
         return net
 
     @cached_property
-    def _filled(self) -> tuple[Floats, NDArray[np.intp]]:
-        """The columns that are not zero in every example, and an order of all columns in which they come first."""
-        X = self.examples.X
-        zero = ~X.any(axis=0)
-        order = np.argsort(zero, kind="stable")
-        return np.ascontiguousarray(X[:, order[: (~zero).sum()]], np.float32), order
+    def _single(self) -> tuple[Floats, NDArray[np.uint8] | None]:
+        """The inputs in single precision, and which of each example's are not 0, as bits; None if hardly any is 0."""
+        X = self.examples.X.astype(np.float32, copy=False)
+        filled = X != 0
+        return X, np.packbits(filled, axis=1) if filled.mean() < SPARSE else None
 
     def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         X = self.examples.X_test.astype(np.float32, copy=False)
