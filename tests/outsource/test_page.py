@@ -90,3 +90,32 @@ def test_the_page_shows_the_study_and_stops_it(service: Any) -> None:
         shows("#left", "27 of 30")
         assert errors == []
         browser.close()
+
+
+def test_the_description_is_read_without_asking_anybody_else(service: Any) -> None:
+    url, names = service
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        asked: list[str] = []
+        said: list[str] = []
+        page.on("request", lambda r: asked.append(r.url))
+        page.on("console", lambda m: said.append(m.text))  # a policy that is broken is told here
+        answer = page.goto(f"{url}/docs")
+        assert "script-src 'none'" in answer.headers["content-security-policy"]
+        shown = page.inner_text("body")
+        document = page.request.get(f"{url}/openapi.json").json()
+        for path, methods in document["paths"].items():
+            assert all(f"{method.upper()} {path}" in shown for method in methods)
+        assert set(document["components"]["schemas"]) <= {
+            e.get_attribute("id") for e in page.query_selector_all("[id]")
+        }
+        assert "named by the modeler, anew for each question" in shown
+        assert page.evaluate("getComputedStyle(document.querySelector('table')).borderCollapse") == "collapse"
+        page.click("#queries_v1_queries_post a >> text=Query")
+        assert page.url.endswith("#Query")
+        page.goto(f"{url}/curator#token={names['curator']}")
+        sync_api.expect(page.locator("#left")).to_contain_text("30 of 30", timeout=15_000)
+        assert {a.split("/")[2] for a in asked} == {url.split("/")[2]}
+        assert said == []
+        browser.close()

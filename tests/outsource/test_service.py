@@ -274,7 +274,9 @@ def test_health_and_description_are_open(make: Any) -> None:
     service = make()
     assert service.http.get("/healthz").json() == {"status": "ok"}
     assert set(service.http.get("/openapi.json").json()["paths"]) >= {"/v1/study", "/v1/table", "/v1/queries"}
-    assert service.http.get("/docs").status_code == 200
+    shown = service.http.get("/docs")
+    assert (shown.status_code, "http://" in shown.text, "https://" in shown.text) == (200, False, False)
+    assert service.get("/redoc").status_code == 404  # FastAPI's own pages load scripts from elsewhere
 
 
 def test_serving_a_network_without_tls_is_refused(make: Any) -> None:

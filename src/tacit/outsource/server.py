@@ -24,12 +24,13 @@ from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.outsource import page, wire
+from tacit.outsource import described, page, wire
 from tacit.outsource.curator import Curator
 from tacit.outsource.gate import Audit, Gate
 from tacit.outsource.terms import Answer, Refused
 from tacit.outsource.tokens import Tokens
 
+ABOUT = "A curator publishes a table that stands for private rows, and answers for single rows of it."
 STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422}
 TOGETHER = 256  # requests in one commit
 
@@ -100,7 +101,7 @@ def create_app(
     seconds a query waits before the modeler is told to come back. ``remote`` shows the curator's page elsewhere than on
     this machine, to whoever has the curator's token.
     """
-    app = FastAPI(title="tacit curator", version="1", description=__doc__, redoc_url=None)
+    app = FastAPI(title="tacit curator", version="1", description=ABOUT, docs_url=None, redoc_url=None)
     desk = Desk(curator)
     app.state.desk = desk
     app.add_middleware(Gate, tokens=tokens, audit=Audit(audit), rate=rate, burst=burst, most=most, remote=remote)
@@ -156,6 +157,10 @@ def create_app(
         except Exception:
             return _refusal(503, "state", "the curator cannot answer now; try again")
         return wire.Answers.of(told, query.request)
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    def description() -> HTMLResponse:
+        return HTMLResponse(described.html(app.openapi()), headers=described.HEADERS)
 
     @app.get("/curator", response_class=HTMLResponse)
     def curator_page() -> HTMLResponse:
