@@ -7,6 +7,7 @@ t   step, 1 ... 10 n     sigma  standard deviation of the noise on every weight
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from tacit.errors import BadInput, GuaranteeError, count, positive
 from tacit.gp.threads import one_thread
@@ -117,17 +117,9 @@ class OutputPerturbation:
 
     def _fitted(self, gamma: float, orders: NDArray[Any]) -> Array:
         """Noise-free weights (R, d) after passes over each order (R, n)."""
-        rows = self._rows * (2.0 * self.examples.y - 1)[:, None]  # y x, classes -1 and 1
-        w = np.zeros((len(orders), rows.shape[1]))
-        n, beta = orders.shape[1], 1 + gamma
+        rows = list(self._rows * (2.0 * self.examples.y - 1)[:, None])  # y x, classes -1 and 1
         with one_thread():
-            for t in range(1, self.epochs * n + 1):
-                x = rows[orders[:, (t - 1) % n]]
-                step = min(1 / beta, 1 / (gamma * t))
-                x *= step * expit(-np.einsum("ij,ij->i", w, x))[:, None]
-                w *= 1 - step * gamma
-                w += x
-        return w
+            return np.array([_descended(gamma, [rows[i] for i in order], self.epochs) for order in orders])
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """Noisy weights (R, d), one model for each seed. Not for release."""
@@ -186,6 +178,21 @@ def _checked(params: Params) -> tuple[float, float]:
         return positive("gamma", params["gamma"]), positive("sigma", params["sigma"])
     except KeyError as missing:
         raise BadInput(f"output perturbation needs gamma and sigma; {missing} is missing") from None
+
+
+def _descended(gamma: float, rows: Sequence[Array], epochs: int) -> Array:
+    """Weights (d,) after ``epochs`` passes over the rows y x (d,), one at a time: short arrays, so few calls."""
+    w, move, beta = np.zeros(len(rows[0])), np.empty(len(rows[0])), 1 + gamma
+    t = 0
+    for _ in range(epochs):
+        for x in rows:
+            t += 1
+            step = min(1 / beta, 1 / (gamma * t))
+            margin = float(w @ x)
+            np.multiply(x, step / (1 + math.exp(margin)) if margin < 700 else 0.0, out=move)
+            w *= 1 - step * gamma
+            w += move
+    return w
 
 
 def _shortened(X: NDArray[Any], bound: float) -> Array:
