@@ -23,6 +23,7 @@ class Model:
 
 def names(body: str) -> dict[str, Any]:
     """What a snippet may use without having made it. ``losses`` has as many records as the snippet says."""
+    import optuna
     import pandas
     from sklearn.linear_model import LogisticRegression
 
@@ -42,18 +43,18 @@ def names(body: str) -> dict[str, Any]:
         "y_private": X[:, 0] > 0,
         "X_train": X[:200],
         "y_train": X[:200, 0] > 0,
-        "X": X[:300],
-        "y": X[:300, 0] > 0,
-        "X_test": X[300:600],
-        "y_test": X[300:600, 0] > 0,
+        "X": X[:1000],
+        "y": X[:1000, 0] > 0,
         "losses": losses,
         "losses_of_site_a": lambda params: losses(params)[:1000],
         "losses_of_site_b": lambda params: losses(params)[1000:],
         "n_a": 1000,
         "n_b": n - 1000,
-        "space": {"x": tacit.Float(0.0, 1.0)},
+        "space": {"C": tacit.Float(0.1, 1.0)},
         "budget": tacit.Budget.approximate(1.0, 1e-6),
         "ledger": None,
+        "study": optuna.create_study(),
+        "objective": lambda trial: np.full(n, trial.suggest_float("x", 0.0, 1.0)),
         "estimator": LogisticRegression(),
         "rows": pandas.DataFrame(
             rng.uniform(0, (9e4, 0.4, 5e5, 1), (100, 4)), columns=["amount", "rate", "income", "roi"]
