@@ -29,7 +29,7 @@ def run(folder: Path, seconds: float = 0.0, fails: bool = False) -> Any:
     space = tacit.Space({"x": tacit.Float(0.0, 1.0), "y": tacit.Float(0.0, 1.0)})
     budget = tacit.Budget.gdp(1.0)
     with tacit.Ledger.open(folder / "ledger.db", "l", tacit.Budget.gdp(2.0)) as ledger:
-        settings = Settings.of({}, (0.0, 1.0), space)
+        settings = Settings.of({"scan": 4}, (0.0, 1.0), space)
         asked = Objective(losses, RECORDS, (0.0, 1.0))
         return release(Problem(asked, space, STEPS, budget, settings, ledger=ledger, file=folder / FILE))
 

@@ -101,7 +101,7 @@ def test_a_gradient_sensitivity_of_b_instead_of_2b_is_caught(monkeypatch: pytest
     claim = tacit.Budget.gdp(2.0)
 
     def run(steep: float, recorder: Recorder) -> Any:
-        about = {"records": N, "bounds": (0.0, 1.0), "budget": claim, "trials": 3, "method": "gibo"}
+        about = {"records": N, "bounds": (0.0, 1.0), "budget": claim, "trials": 3, "method": "gibo", "scan": 0}
         losses = lambda params: np.r_[steep, np.zeros(N - 1)] * sum(params.values())  # noqa: E731
         space = {"a": tacit.Float(0.0, 1.0), "b": tacit.Float(0.0, 1.0)}
         return tacit.tune(losses, space, **about, noise=recorder, accept_noise=True, progress=False)

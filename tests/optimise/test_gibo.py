@@ -60,7 +60,7 @@ def found(made) -> np.ndarray:
         {"design": "simplex"},
         {"design": "optimised", "batch": 2},
         {"design": "optimised", "kernel": "polynomial", "lengthscale": 0.3, "centring": "theta"},
-        {"design": "adaptive", "tolerance": 1.0},
+        {"design": "adaptive", "tolerance": 0.3},
         {"kernel": "matern52"},
         {"step": "adam", "rate": 0.1},
         {"step": "plain", "rate": 1.0},
@@ -77,16 +77,22 @@ def test_every_variant_finds_the_optimum(options) -> None:
 
 def test_the_noise_is_two_b_root_t_over_n_mu() -> None:
     for trials, mu, clip in ((20, 1.0, 0.25), (150, 0.5, 1.0), (1, 2.0, 3.0)):
-        p = problem(trials=trials, budget=Budget.gdp(mu), options={"clip": clip})
+        p = problem(trials=trials, budget=Budget.gdp(mu), options={"clip": clip, "scan": 0})
         assert p.mechanism.scale == pytest.approx(2 * clip * math.sqrt(trials) / (N * mu), rel=1e-8)
-    scored = problem(options={"score_budget": 0.19})
+    scored = problem(options={"score_budget": 0.1, "scan": 8, "scan_budget": 0.09})
     assert scored.mechanism.scale == pytest.approx(2 * 0.25 * math.sqrt(20) / (N * 0.9), rel=1e-8)
+    assert scored.scanning.scale == pytest.approx(math.sqrt(8) / (N * 0.3), rel=1e-8)
     assert release(scored).value.details["noise_scale"] == scored.mechanism.scale
 
 
 def test_released_gradients_carry_noise_of_that_scale() -> None:
     """Chi-square with 8,000 degrees of freedom: false alarm below 1e-6."""
-    options = {"step": "plain", "rate": 1e-12}  # stays where it is, so that the exact gradient is the same every time
+    options = {
+        "step": "plain",
+        "rate": 1e-12,
+        "radius": 0.2,
+        "scan": 0,
+    }  # stays where it is, so that the exact gradient is the same every time
     exact = np.array(release(problem(trials=1, options=options, noise=Silent())).value.details["gradients"][0][0])
     p = problem(trials=2000, options=options, budget=Budget.gdp(3.0))
     noise = np.array(release(p).value.details["gradients"][0]) - exact
@@ -107,7 +113,7 @@ def extreme_gap(p_options: dict, records: int) -> tuple[float, Problem]:
 
 
 def test_the_worst_neighbours_are_as_far_apart_as_the_guarantee_says_and_no_further() -> None:
-    gap, p = extreme_gap({"trials": 1, "budget": Budget.gdp(1.0)}, 100)
+    gap, p = extreme_gap({"trials": 1, "budget": Budget.gdp(1.0), "options": {"scan": 0}}, 100)
     assert gap == pytest.approx(2 * p.settings.clip / 100, rel=1e-9)
     assert gap / p.mechanism.scale <= 1.0  # mu of one step, exactly
     assert gap / p.mechanism.scale == pytest.approx(1.0, rel=1e-7)
@@ -123,7 +129,7 @@ class HalfNoise(Simulation):
 def told_apart(source: type[Simulation], runs: int = 500) -> float:
     """A 99% lower bound on mu from whole runs on two neighbours, by the sum of a path's gradients."""
     space, records = Space({"x": Float(0.0, 1.0)}), 50
-    options = {"step": "plain", "rate": 1e-9}  # stays in place, where the two neighbours differ most
+    options = {"step": "plain", "rate": 1e-9, "scan": 0}  # stays in place, where the two neighbours differ most
 
     def path(sign: float, seed: int) -> float:
         def losses(params):
@@ -161,7 +167,9 @@ def test_the_result_tells_its_path_noise_bias_and_claim() -> None:
     assert value.score is None
     assert (value.method, len(details["path"][0]), len(details["gradients"][0])) == ("gibo", 8, 7)
     assert len(details["bias_trace"][0]) == 7
-    assert details["evaluations"] == 7 * (D + 1)
+    assert details["evaluations"] == 32 + 7 * (D + 1)
+    assert len(details["scan"]["scores"]) == len(details["scan"]["places"]) == 32
+    assert details["path"][0][0] == details["scan"]["places"][int(np.argmin(details["scan"]["scores"]))]
     assert details["claim"] == CLAIM
     assert "local optimum up to a privacy-dependent error" in CLAIM
     assert made.guarantee.notion == "none"  # simulated
@@ -200,7 +208,7 @@ def test_the_best_of_several_starts_is_chosen_by_its_noisy_score() -> None:
 
 def test_maximising_is_minimising_the_negative() -> None:
     def negative(params):
-        return -Part(DATA)(params)
+        return 1 - Part(DATA)(params)
 
     up = release(problem(negative, direction="maximize"))
     np.testing.assert_allclose(found(up), found(release(problem())), atol=1e-12)
@@ -260,8 +268,14 @@ def test_places_that_coincide_are_evaluated_once() -> None:
         seen.append(params["x"])
         return np.full(N, 0.1 * params["x"])
 
-    release(problem(losses, space=space, trials=2, options={"design": "optimised", "batch": 4}))
+    release(problem(losses, space=space, trials=2, options={"design": "optimised", "batch": 4, "scan": 0}))
     assert len(seen) <= 3
+    seen.clear()
+    p = problem(losses, space=space, trials=1)
+    assert len(p.places) == 3  # of 32 that were asked for
+    assert p.scanning.scale == pytest.approx(math.sqrt(3 / 0.3) / N, rel=1e-8)
+    release(p)
+    assert sorted(seen[:3]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("spoil", [math.nan, math.inf, -math.inf, 1e300])

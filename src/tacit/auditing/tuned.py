@@ -133,22 +133,22 @@ def search_cv(trials: int = 2, records: int = 20) -> Game:
 
 
 def gibo(trials: int = 3, records: int = 10, parameters: int = 2) -> Game:
-    """``tacit.tune(method="gibo")``: every noisy gradient of the path."""
+    """``tacit.tune(method="gibo")``: the noisy means of the scan and every noisy gradient of the path."""
     budget, space = Budget.gdp(2.0), {f"x{i}": Float(0.0, 1.0) for i in range(parameters)}
 
     def once(side: int, noise: Source) -> list[float]:
         steep = np.r_[(-1e3, 1e3)[side], np.zeros(records - 1)]
         about: dict[str, Any] = {"records": records, "bounds": (0.0, 1.0), "budget": budget, "trials": trials}
-        about |= {"method": "gibo", "noise": noise, "accept_noise": True, "progress": False}
-        value = tune(lambda params: steep * sum(params.values()), space, **about).value
-        return [float(x) for gradient in value.details["gradients"][0] for x in gradient]
+        about |= {"method": "gibo", "scan": 2, "noise": noise, "accept_noise": True, "progress": False}
+        seen = tune(lambda params: steep * sum(params.values()), space, **about).value.details
+        return [float(x) for released in (seen["scan"]["scores"], *seen["gradients"][0]) for x in released]
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         return np.array([once(side, noise) for _ in range(runs)])
 
     about = (
-        f"{trials} steps over {records} records and {parameters} parameters, every noisy gradient; the gradient of one "
-        "record, clipped to norm B, turns to its opposite"
+        f"a scan of 2 places and {trials} steps over {records} records and {parameters} parameters, every noisy mean "
+        "and gradient; one record's loss goes from bound to bound, its gradient, clipped to norm B, to its opposite"
     )
     return Game("gibo", about, budget, draw, runs=1500, exact=True)
 

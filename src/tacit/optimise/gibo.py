@@ -6,7 +6,8 @@
 
 Replacing one record moves the mean of clipped gradients by at most 2B/n. T of them, each with Gaussian noise of
 standard deviation 2 B sqrt(T) / (n mu) per coordinate, are together mu-GDP, whatever B is. Where the next evaluations
-take place, how far to step and when to stop depend on released values only.
+take place, how far to step and when to stop depend on released values only. Noisy mean losses, of the places among
+which the first point is chosen and of final points, are paid for from the same budget: squares of mu add up.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tacit.optimise.gibo_design import (
 )
 from tacit.optimise.journal import Journal
 from tacit.optimise.observed import UNIT
-from tacit.optimise.shards import GradientMean, gradient_total, loss_total
+from tacit.optimise.shards import GradientMean, gradient_total, loss_totals
 from tacit.optimise.steps import rule
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.accounting import split
@@ -72,7 +73,9 @@ class Problem:
     accepted: bool = False
     seed: int = 0
     file: Path | None = None
+    places: Array = field(init=False)  # where descents may begin (places, d)
     mechanism: GradientMean = field(init=False)  # of one step
+    scanning: BoundedMean | None = field(init=False)  # of one place where a descent may begin
     scoring: BoundedMean | None = field(init=False)  # of one final point, if scores are paid for
 
     def __post_init__(self) -> None:
@@ -87,14 +90,17 @@ class Problem:
         size, clip = self.space.dimensions, self.settings.clip
         made = GradientMean(self.objective.records, clip=clip, size=size, budget=each, unit=UNIT, noise=self.noise)
         object.__setattr__(self, "mechanism", made)
-        object.__setattr__(self, "scoring", self._scoring())
+        s = self.settings
+        object.__setattr__(self, "places", first_points(s, self.space, self.seed))
+        object.__setattr__(self, "scanning", self._observing(s.scan_budget, len(self.places)))
+        object.__setattr__(self, "scoring", self._observing(s.score_budget, s.starts))
         self._bearable()
 
-    def _scoring(self) -> BoundedMean | None:
-        o, share = self.objective, float(self.settings.score_budget or 0.0)
+    def _observing(self, share: float | None, places: int) -> BoundedMean | None:
+        """Of one of so many noisy mean losses, which have this share of the squared budget together."""
         if not share:
             return None
-        each = split(Budget.gdp(self.budget.mu() * math.sqrt(share)), self.settings.starts)
+        o, each = self.objective, split(Budget.gdp(self.budget.mu() * math.sqrt(share)), places)
         better, noise = o.higher_is_better, self.noise
         return BoundedMean(o.records, o.bounds, budget=each, higher_is_better=better, unit=UNIT, noise=noise)
 
@@ -140,7 +146,7 @@ class Descent:
 def descend(p: Problem, journal: Journal, start: int, theta: Array, steps: int, tell: Callable[[], None]) -> Descent:
     """Algorithm 1 (and, with design="adaptive", Algorithm 2) from theta; line numbers are Algorithm 1's."""
     s, memory = p.settings, dict[str, Array]()
-    designs, move = Designs(s, p.space), rule(s.step, s.rate)
+    designs, move = Designs(s, p.space, steps), rule(s.step, s.rate)
     points, gradients, traces, evaluations = [theta], list[list[float] | None](), list[float](), 0
     for t in range(steps):  # line 3
         made = designs.at(theta, t)  # lines 4 and 5: no data value
@@ -168,73 +174,76 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
     """Pay for everything, descend, and release the path and its final point.
 
     Guarantee. mu-GDP for one validation record replaced, unconditional: whatever the objective, the losses and B are.
-    It covers the whole path, every noisy gradient, the final point and its score where one is paid for.
+    It covers the scan, the whole path, every noisy gradient, the final point and its score where one is paid for.
     Follows. Sopa et al. (2025), Algorithms 1 and 2, Lemma 3.1, section 3.4, Remark 4.1.
-    Differs. Places in closed form by default; losses are centred per record; near a wall the design shrinks and is
-    centred inside; clipped gradients are rounded to whole steps of B/2^32, and the noise is wider by one part in 1e9
-    for it. The final point is a mean of released points, unless average=0.
+    Differs. The first point is the best of several by a noisy mean loss, unless start is given or scan=0. Places in
+    closed form by default, in a radius that shrinks; losses are centred per record; near a wall the design shrinks
+    and is centred inside; clipped gradients are rounded to whole steps of B/2^32, and the noise is wider by one part
+    in 1e9 for it. The final point is a mean of released points, unless average=0.
     Edges. A record whose losses are not all finite contributes a zero gradient, silently. A step lost in a crash
     after its noise may have been drawn is skipped, never drawn again.
     """
     s = p.settings
-    begins, lengths = first_points(s, p.space, p.seed), shares(s, p.trials)
+    places, lengths = p.places, shares(s, p.trials)
     journal = Journal(p.file, p.terms())
     payment = journal.pay(p.ledger, p.guarantee(), f"gibo: {p.trials} steps")
+    scan = _observed(p, journal, "scan", p.scanning, places)
+    begins = places[_ranked(p, scan)[: s.starts]]
     descents = enumerate(zip(begins, lengths, strict=True))
     runs = [descend(p, journal, i, theta, steps, tell) for i, (theta, steps) in descents]
     finals = [run.final(s.average) for run in runs]
-    best, scores, deviation = _scored(p, journal, finals)
-    value = _tuned(p, runs, finals, best, scores, deviation)
+    scores = _observed(p, journal, "scores", p.scoring, np.array(finals))
+    value = _tuned(p, runs, finals, scores, scan)
     if p.ledger is not None and payment is not None:
         p.ledger.settle(payment, digest(value))
     return Release(value, p.guarantee(), payment)
 
 
-def _scored(p: Problem, journal: Journal, finals: list[Array]) -> tuple[int, list[float | None], float | None]:
-    """Which start to answer with, the noisy scores that were paid for, and their standard deviation."""
-    o, mean = p.objective, p.scoring
+def _observed(p: Problem, journal: Journal, name: str, mean: BoundedMean | None, places: Array) -> list[float | None]:
+    """Noisy mean losses at these places (k, d), or None for each if they are not paid for, or were lost in a crash."""
     if mean is None:
-        return 0, [], None
-    scores: list[float | None] = []
-    for i, params in enumerate(p.space.params(np.array(finals))):
+        return [None] * len(places)
+    listed = p.space.params(places)
+    drawn: list[float | None] | None = journal.drawn(
+        name,
+        lambda: loss_totals(p.objective, mean, listed, executor=p.executor),
+        lambda totals: [mean.draw(total) for total in totals],
+    )
+    return drawn or [None] * len(places)
 
-        def total() -> int:
-            return loss_total(o, mean, params, executor=p.executor)  # noqa: B023
 
-        scores.append(journal.drawn(f"score {i}", total, mean.draw))
-    sign = 1.0 if o.higher_is_better else -1.0
-    known = [-math.inf if score is None else sign * score for score in scores]
-    return int(np.argmax(known)), scores, mean.scale
+def _ranked(p: Problem, scores: list[float | None]) -> list[int]:
+    """Numbers of the places, the best noisy mean loss first; in order where none is known."""
+    sign = -1.0 if p.objective.higher_is_better else 1.0
+    return sorted(range(len(scores)), key=lambda i: 0.0 if (score := scores[i]) is None else sign * score)
 
 
 def _tuned(
-    p: Problem,
-    runs: list[Descent],
-    finals: list[Array],
-    best: int,
-    scores: list[float | None],
-    deviation: float | None,
+    p: Problem, runs: list[Descent], finals: list[Array], scores: list[float | None], scan: list[float | None]
 ) -> Tuned:
-    params = p.space.params(np.array(finals))
+    params, best = p.space.params(np.array(finals)), _ranked(p, scores)[0]
     details: dict[str, Any] = {
         "claim": CLAIM,
         "settings": p.settings.to_json(),
         "noise_scale": p.mechanism.scale,
-        "noise_formula": "2 clip sqrt(trials) / (records mu), per coordinate of the mean gradient",
+        "noise_formula": "2 clip sqrt(trials) / (records mu_path), per coordinate of the mean gradient",
         "mu_path": p.budget.mu() * path_share(p.settings),
         "path": [p.space.params(run.points) for run in runs],
         "gradients": [run.gradients for run in runs],
         "bias_trace": [run.traces for run in runs],
-        "evaluations": sum(run.evaluations for run in runs) + len(scores),
+        "evaluations": sum(run.evaluations for run in runs),
         "lost_steps": sum(g is None for run in runs for g in run.gradients),
         "chosen_start": best,
     }
-    if scores:
+    if p.scanning is not None:
+        details["evaluations"] += len(scan)
+        details["scan"] = {"places": p.space.params(p.places), "scores": scan, "deviation": p.scanning.scale}
+    if p.scoring is not None:
+        details["evaluations"] += len(scores)
         details["score"] = "a noisy mean at the final point" + ", the best of several" * (len(scores) > 1)
-    trials = [{"params": q, "value": v} for q, v in zip(params, scores, strict=False) if v is not None]
-    score = scores[best] if scores else None
-    low, high = p.objective.bounds
+    trials = [{"params": q, "value": v} for q, v in zip(params, scores, strict=True) if v is not None]
+    score, (low, high) = scores[best], p.objective.bounds
     shown = None if score is None else min(max(score, low), high)
-    about: dict[str, Any] = {"deviation": deviation if shown is not None else None, "trials": trials}
-    noise = deviation if trials else None
-    return Tuned(params[best], shown, "gibo", p.objective.direction, noise=noise, details=details, **about)
+    noise = p.scoring.scale if p.scoring is not None and trials else None
+    about: dict[str, Any] = {"deviation": noise if shown is not None else None, "trials": trials, "noise": noise}
+    return Tuned(params[best], shown, "gibo", p.objective.direction, details=details, **about)

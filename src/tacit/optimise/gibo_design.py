@@ -16,14 +16,16 @@ from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 from tacit.gp.threads import one_thread
 from tacit.optimise.shards import Clipped, bounded_clip
 from tacit.optimise.steps import RULES
+from tacit.optimise.surrogate import scatter
 from tacit.space import Array, Space
 
 KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "polynomial": Polynomial}
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
 # Measured, not chosen by taste: benchmarks/gibo_defaults.py, its figures in benchmarks/results/gibo_defaults.json.
-RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS = 0.2, 0.5, 0.2, 0.25, 0.5, 1
-SCORED = 0.1  # share of the squared budget that choosing among several starts gets, if nothing else was said
+RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, 0.2, 0.25, 0.5, 1, 32
+# Shares of the squared budget, if nothing else was said: for choosing where to begin, and among several starts.
+SCANNED, SCORED = 0.3, 0.1
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,25 @@ class Settings:
     design           "cross" (2d places around theta) or "simplex" (d + 1), both in closed form; "optimised"
                      (Algorithm 1: ``batch`` new places, at most ``reuse`` earlier ones); "adaptive" (Algorithm 2: as
                      few as reach ``tolerance``)
-    radius           of a cross or simplex. Default 0.2, or the best one for ``evaluation_noise`` if that is given
+    radius           of a cross or simplex: one number, or two, from which and to which it shrinks over the steps.
+                     Default (0.3, 0.05), or the best one for ``evaluation_noise`` if that is given
     kernel           "rbf", "matern52", "matern32", "polynomial" (of degree two, about the middle of the cube)
     lengthscale      of the kernel, one number or one for each parameter
     evaluation_noise standard deviation of noise on evaluations, for a kernel of variance 1 (section 3.4)
     centring         subtract from each record's losses their own mean over the places ("mean"), the record's own
                      loss at theta ("theta": one more evaluation), or nothing ("none", as published)
     step, rate       "adagrad", "adam", "momentum" or "plain", and its rate
-    starts, start    number of descents that share the budget; where the first begins (default: the middle)
+    starts, start    number of descents that share the budget; where they begin, if you know better than the scan
+    scan             number of scattered places, the middle among them, observed privately before the first step: the
+                     best is where a descent begins. Default 32, or 0 if ``start`` is given
+    scan_budget      share of the squared budget for the scan; default 0.3
     score_budget     share of the squared budget for scoring final points; 0.1 with several starts, else 0
     average          share of a descent's last points whose mean is its final point; 0 takes the last one
     """
 
     clip: float
     design: str = "cross"
-    radius: float | None = None
+    radius: float | tuple[float, float] | None = None
     kernel: str = "rbf"
     lengthscale: float | tuple[float, ...] = LENGTHSCALE
     evaluation_noise: float = 0.0
@@ -61,6 +67,8 @@ class Settings:
     rate: float = RATE
     starts: int = STARTS
     start: Any = None
+    scan: int | None = None
+    scan_budget: float | None = None
     score_budget: float | None = None
     average: float = AVERAGE
 
@@ -102,7 +110,19 @@ class Settings:
         share = (SCORED if self.starts > 1 else 0.0) if share is None else probability("score_budget", share, zero=True)
         if self.starts > 1 and not share:
             raise BadInput("several starts need score_budget > 0: the best of them is chosen by a paid score")
-        return replace(settled, score_budget=share)._with_places(space)
+        return replace(settled, score_budget=share)._with_scan()._with_places(space)
+
+    def _with_scan(self) -> Settings:
+        scan = (SCAN if self.start is None else 0) if self.scan is None else count("scan", self.scan, least=0)
+        if scan and self.start is not None:
+            raise BadInput("give start or scan, not both: a scan chooses where to begin")
+        if scan and scan < self.starts:
+            raise BadInput(f"a scan of {scan} places cannot give {self.starts} starts; use scan >= starts, or scan=0")
+        share = SCANNED if self.scan_budget is None else probability("scan_budget", self.scan_budget)
+        share = share if scan else 0.0
+        if not share + float(self.score_budget or 0.0) < 1:
+            raise BadInput("scan_budget and score_budget together must leave something to the steps: less than 1")
+        return replace(self, scan=scan, scan_budget=share)
 
     def _with_places(self, space: Space) -> Settings:
         d = space.dimensions
@@ -113,12 +133,7 @@ class Settings:
                     f"design {self.design!r} has its own places and a stationary kernel: no "
                     f"{', '.join(extra) or 'polynomial'}. Use design='optimised'"
                 )
-            radius = self.radius
-            if radius is None and self.evaluation_noise:
-                radius = best_radius(self.design, self.prior(), self.evaluation_noise**2) * float(
-                    np.min(self.lengthscale)
-                )
-            return replace(self, radius=min(0.5, positive("radius", RADIUS if radius is None else radius)))
+            return replace(self, radius=self._radii())
         if self.radius is not None:
             raise BadInput(f"design {self.design!r} finds its own places: no radius")
         batch = d + 1 if self.batch is None else count("batch", self.batch)
@@ -133,6 +148,16 @@ class Settings:
         reuse = 4 * (d + 1) if self.reuse is None else count("reuse", self.reuse, least=0)
         return replace(self, batch=batch, reuse=reuse)
 
+    def _radii(self) -> tuple[float, float]:
+        """The first and the last radius."""
+        given = self.radius
+        if given is None and self.evaluation_noise:
+            given = best_radius(self.design, self.prior(), self.evaluation_noise**2) * float(np.min(self.lengthscale))
+        if given is None:
+            given = RADIUS
+        first, last = (given, given) if isinstance(given, int | float) else _pair(given)
+        return min(0.5, positive("radius", first)), min(0.5, positive("radius", last))
+
     def prior(self) -> Kernel:
         return KERNELS[self.kernel](self.lengthscale)  # type: ignore[arg-type]
 
@@ -143,7 +168,8 @@ class Settings:
 class Designs:
     """Where the steps of one descent evaluate. Remembers earlier places, if they are to be used again."""
 
-    def __init__(self, settings: Settings, space: Space) -> None:
+    def __init__(self, settings: Settings, space: Space, steps: int = 1) -> None:
+        self._steps = steps
         self._s, self._d, self._kernel = settings, space.dimensions, settings.prior()
         # A whole number is rounded in the objective's view: reach at least to the next one.
         self._least = np.array([_whole_step(d) for d in space.distributions.values()])
@@ -160,7 +186,8 @@ class Designs:
 
     def _around(self, theta: Array, t: int) -> Design:
         """A symmetric design. Near a wall it gets smaller, down to a fifth, and is then centred inside."""
-        s, most = self._s, float(self._s.radius or RADIUS)
+        s, (first, last) = self._s, self._s._radii()
+        most = first * (last / first) ** (t / max(1, self._steps - 1))
         radii = np.clip(0.5 - np.abs(theta), most / 5, most)
         radii = np.minimum(np.maximum(radii, self._least), 0.5)
         centre = np.clip(theta, radii - 0.5, 0.5 - radii)
@@ -207,12 +234,12 @@ def suggest_clip(
 
     >>> from tacit.space import Float
     >>> round(suggest_clip(lambda p: np.full(50, 3 * p["x"]), {"x": Float(0.0, 2.0)}), 1)    # slope 6, seen widely
-    6.4
+    6.1
     """
     space = Space(space)
     settings = Settings.of(options, (0.0, 1.0), space)
-    designs, norms = Designs(settings, space), []
-    for t, theta in enumerate(np.random.default_rng(seed).random((count("places", places), space.dimensions))):
+    designs, norms = Designs(settings, space, count("places", places)), []
+    for t, theta in enumerate(np.random.default_rng(seed).random((places, space.dimensions))):
         made = designs.at(theta, t)
         losses = np.array([np.asarray(objective(p), float) for p in space.params(made.points)])
         found = np.linalg.norm(made.weights @ losses, axis=0)
@@ -222,20 +249,34 @@ def suggest_clip(
 
 
 def first_points(settings: Settings, space: Space, seed: int) -> Array:
-    """Where the descents begin (starts, d): the middle of the cube or the point given, then scattered ones."""
+    """Where descents may begin (places, d): those given, or the middle of the cube; then scattered ones.
+
+    As many as there are starts, or as there are places to scan, without repeats.
+    """
     d, given = space.dimensions, settings.start
     listed = [] if given is None else [given] if isinstance(given, Mapping) else list(given)
     if len(listed) > settings.starts:
         raise BadInput(f"{len(listed)} starting points were given for starts={settings.starts}")
     first = space.cube(listed) if listed else np.full((1, d), 0.5)
-    more = settings.starts - len(first)
-    scattered = np.random.default_rng((seed, 4)).random((more, d)) if more else np.empty((0, d))
-    return np.concatenate([first, scattered])
+    more = (settings.scan or settings.starts) - len(first)
+    places = np.concatenate([first, scatter(d, more, seed)]) if more else first
+    if not settings.scan:
+        return places
+    distinct = {repr(params): place for params, place in zip(space.params(places), places, strict=True)}
+    return np.array(list(distinct.values())) if len(distinct) >= settings.starts else places
 
 
 def clipped_for(made: Design, settings: Settings, higher_is_better: bool) -> Clipped:
     """The per-record work of a step, as data: descend, or ascend where higher is better."""
     return Clipped(-made.weights if higher_is_better else made.weights, settings.clip)
+
+
+def _pair(radius: Any) -> tuple[float, float]:
+    try:
+        first, last = radius
+    except (TypeError, ValueError):
+        raise BadInput(f"radius must be one number, or the first and the last radius, got {radius!r}") from None
+    return first, last
 
 
 def _whole_step(distribution: Any) -> float:
@@ -255,4 +296,4 @@ def shares(settings: Settings, trials: int) -> Sequence[int]:
 
 def path_share(settings: Settings) -> float:
     """The share of mu that is left for the descents."""
-    return math.sqrt(1 - float(settings.score_budget or 0.0))
+    return math.sqrt(1 - float(settings.score_budget or 0.0) - float(settings.scan_budget or 0.0))

@@ -195,13 +195,27 @@ def gradient_total(
     return clipped.total([memory[key] for key in keys])
 
 
+def loss_totals(
+    objective: Objective, mean: BoundedMean, listed: list[Params], *, executor: Executor | None = None
+) -> list[int]:
+    """For each place the sum of clipped losses over all records in whole steps. Private.
+
+    With shards each part of each place is one task; otherwise each place is.
+    """
+    if not isinstance(objective.function, Shards):
+        return _gathered(executor, _whole_total, [(objective, mean, params) for params in listed])
+    parts = objective.function.parts
+    found = _gathered(executor, _part_losses, [(part, mean, params) for params in listed for part in parts])
+    totals = []
+    for i in range(0, len(found), len(parts)):
+        _complete(objective, sum(n for _, n in found[i : i + len(parts)]))
+        totals.append(sum(total for total, _ in found[i : i + len(parts)]))
+    return totals
+
+
 def loss_total(objective: Objective, mean: BoundedMean, params: Params, *, executor: Executor | None = None) -> int:
     """The sum of clipped losses over all records in whole steps. Private."""
-    if not isinstance(objective.function, Shards):
-        return mean.total(objective.losses(params))
-    found = _gathered(executor, _part_losses, [(part, mean, params) for part in objective.function.parts])
-    _complete(objective, sum(n for _, n in found))
-    return sum(total for total, _ in found)
+    return loss_totals(objective, mean, [params], executor=executor)[0]
 
 
 def _part_gradients(part: Any, listed: list[Params], clipped: Clipped) -> tuple[list[int], int]:
@@ -216,6 +230,10 @@ def _part_losses(part: Any, mean: BoundedMean, params: Params) -> tuple[int, int
 
 def _whole_losses(objective: Objective, params: Params) -> Any:
     return objective.losses(params)
+
+
+def _whole_total(objective: Objective, mean: BoundedMean, params: Params) -> int:
+    return mean.total(objective.losses(params))
 
 
 def _losses(part: Any, params: Params) -> Any:
