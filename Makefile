@@ -39,8 +39,7 @@ peers: .venv/.ready   ## install what benchmarks compare with (torch among it); 
 results: .venv/.ready   ## the pages that benchmarks fill: docs/results.md, docs/papers.md, docs/scale.md
 	.venv/bin/python -m benchmarks --pages docs
 
-docs: .venv/.docs   ## the site in site/: open site/index.html, no server needed
-	.venv/bin/python -m benchmarks --pages docs
+docs: results .venv/.docs   ## the site in site/: open site/index.html, no server needed
 	$(MKDOCS) build --strict --quiet
 
 links: .venv/.ready   ## ask every address that the pages name; a report, it never fails
