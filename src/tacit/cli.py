@@ -248,15 +248,17 @@ def verify(
 
 def _register() -> None:
     """Verbs that have a file of their own."""
-    from tacit import cli_audit, cli_init, cli_outsource, cli_pareto, cli_tune
+    from tacit import cli_audit, cli_init, cli_outsource, cli_pareto, cli_plan, cli_report, cli_tune
 
     app.command("init")(cli_init.init_command)
     app.command("audit")(cli_audit.audit_command)
     app.add_typer(cli_outsource.curator, name="curator")
     app.add_typer(cli_outsource.modeler, name="modeler")
     app.command("pareto")(cli_pareto.pareto_command)
+    app.command("plan")(cli_plan.plan_command)
     app.command("tune")(cli_tune.tune_command)
-    app.command("report")(cli_tune.report_command)
+    app.command("report")(cli_report.report_command)
+    app.command("dashboard")(cli_report.dashboard_command)
 
 
 _register()

@@ -1,4 +1,4 @@
-"""`tacit tune` and `tacit report`."""
+"""`tacit tune`."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def told(release: Release[Tuned], paths: dict[str, str]) -> str:
     width = max(len(name) for name in value.params)
     lines = ["", "Released", *(f"  {name:{width}}  {_short(v)}" for name, v in value.params.items())]
     if value.score is not None:
-        bar = f" ± {1.96 * value.deviation:.2g} (95%)" if value.deviation is not None else ""
+        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
         lines.append(f"  {'score':{width}}  {value.score:.4g}{bar}")
     if value.noise is not None:
         lines.append(
@@ -211,17 +211,3 @@ def told(release: Release[Tuned], paths: dict[str, str]) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def report_command(
-    folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
-) -> None:
-    """Write the report page of a finished run: one self-contained HTML file.
-
-    Example: tacit report release
-    """
-    from tacit.report.tuned_page import write
-
-    page = write(folder)
-    typer.echo(json.dumps({"report": str(page)}) if as_json else f"wrote {page}")

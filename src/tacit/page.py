@@ -40,23 +40,39 @@ class Page:
     data: Any = None
     over: str = "tacit"
 
-    def html(self, *, also: str = "", connect: bool = False) -> str:
-        """The page as one file; ``also`` is a second script, and ``connect`` lets it ask where it came from."""
+    def html(self, *, live: str = "") -> str:
+        """The page as one file. With ``live``, an address beside it, it asks there for what changed."""
         from tacit import __version__
 
-        scripts = [s for s in (self.script, also) if s]
-        allowed = policy(scripts, connect=connect, framed=False)
+        scripts = [s for s in (self.script, asset("live.js") if live else "") if s]
         head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        head += f'<meta http-equiv="Content-Security-Policy" content="{allowed}"><title>{escape(self.title)}</title>'
-        body = [f'<p class="over">{escape(self.over)}</p>']
-        body += [f'<section id="{escape(name)}">{html}</section>' for name, html in self.parts.items()]
+        rules = policy(scripts, connect=bool(live), framed=False)
+        head += f'<meta http-equiv="Content-Security-Policy" content="{rules}"><title>{escape(self.title)}</title>'
+        head += f'<meta name="live" content="{escape(live)}">' if live else ""
+        body = [
+            f'<p class="over">{escape(self.over)}</p>',
+            '<p id="live" role="status" class="who screen"></p>' * bool(live),
+        ]
+        for name, html in self.parts.items():
+            body.append(f'<section id="{escape(name)}" data-mark="{_short(html)}">{html}</section>')
         body.append(f"<footer>Made by tacit {escape(__version__)}.</footer>")
         if self.data is not None:
             body.append(f'<script type="application/json" id="data">{embedded(self.data)}</script>')
-        body += [f"<script>{s}</script>" for s in scripts]
-        text = "\n".join(body)
+        text = "\n".join([*body, *(f"<script>{s}</script>" for s in scripts)])
+        start = f'<body data-shape="{self.shape}">' if live else "<body>"
         head += f"<style>{STYLE}</style>"
-        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{text}\n</body></html>\n'
+        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n{start}\n{text}\n</body></html>\n'
+
+    @property
+    def shape(self) -> str:
+        """What a page cannot change while it is read: which parts it has and what it does."""
+        return _short(json.dumps([list(self.parts), self.script]))
+
+    def to_json(self) -> dict[str, Any]:
+        """What a page that is being read asks for: its parts, each with a mark that tells whether it changed."""
+        parts = {name: [_short(html), html] for name, html in self.parts.items()}
+        document = {"shape": self.shape, "title": self.title, "parts": parts, "data": self.data}
+        return {**document, "mark": _short(json.dumps(document))}
 
     def write(self, path: str | Path) -> Path:
         """Write the page and return its path."""
@@ -74,6 +90,10 @@ def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True
     rules = ["default-src 'none'", f"script-src {words}", f"style-src {_hashed(STYLE)}", "img-src data:"]
     rules += ["base-uri 'none'", "form-action 'none'"] + ["connect-src 'self'"] * connect
     return "; ".join(rules + ["frame-ancestors 'none'"] * framed)  # a header only: a meta element may not say it
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _hashed(text: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-ABOUT, RUNS, PLACED = "tacit:front", "tacit:runs", "tacit:placed"
+ABOUT, RUNS, PLACED, WANTED = "tacit:front", "tacit:runs", "tacit:placed", "tacit:wanted"
 
 
 def discover(
@@ -76,6 +76,7 @@ def discover(
     width = count("at_once", usual if at_once is None else at_once)
     study = _study(storage, study_name, take_over)
     _agree(study, oracles, repeats, private is not None)
+    study.set_user_attr(WANTED, trials)  # for whoever watches
     test = ObservedTest(study, oracles, private, trials, repeats) if private is not None else None
     if sampler is None:
         from tacit.pareto.sampler import DParetoSampler

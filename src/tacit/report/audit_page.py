@@ -56,7 +56,7 @@ def _audit(document: dict[str, Any]) -> Audit:
 def _drawn(audits: Sequence[Audit], size: str, width: int, left: int) -> str:
     """Two bars for each audit on one scale; names stand above the bars where there is no room beside them."""
     most = max(1e-9, *(a.measured for a in audits), *(a.claimed for a in audits if math.isfinite(a.claimed)))
-    room, line = width - left - 130, LINE if left else LINE + 16
+    room, line = width - left - 140, LINE if left else LINE + 16
     words = "; ".join(f"{a.name}: claimed {_claimed(a)}, measured at least {a.measured:.4g}" for a in audits)
     parts = [
         f'<svg class="{size}" viewBox="0 0 {width} {line * len(audits) + 8}" role="img" font-family="system-ui, '
@@ -69,13 +69,14 @@ def _drawn(audits: Sequence[Audit], size: str, width: int, left: int) -> str:
         hollow = f"{room * (a.claimed if finite else most) / most:.1f}"
         dashes = "" if finite else ' stroke-dasharray="6 4"'
         filled, ink = room * a.measured / most, 'stroke="currentColor" stroke-width="1.5"'
+        over = ", BROKEN" * (a.verdict == "BROKEN")
         at = f'x="{left - 8}" y="{y + 19}" text-anchor="end"' if left else f'x="0" y="{y - 4}"'
         parts += [
             f'<text {at} font-weight="600">{escape(a.name)}</text>',
             f'<rect x="{left}" y="{y}" width="{hollow}" height="{BAR}" fill="none" {ink}{dashes}/>',
             f'<text x="{left + float(hollow) + 6:.1f}" y="{y + 12}">claimed {_claimed(a)}</text>',
             f'<rect x="{left}" y="{y + BAR + 2}" width="{filled:.1f}" height="{BAR}" fill="{colour}"/>',
-            f'<text x="{left + filled + 6:.1f}" y="{y + BAR + 14}">measured ≥ {a.measured:.3g}</text>',
+            f'<text x="{left + filled + 6:.1f}" y="{y + BAR + 14}">measured ≥ {a.measured:.3g}{over}</text>',
         ]
     return "".join([*parts, "</svg>"])
 

@@ -17,7 +17,7 @@ from tacit.errors import BadInput, TacitError
 from tacit.outsource.state import Exchange, State, studies
 from tacit.outsource.terms import Published
 from tacit.outsource.tokens import Tokens
-from tacit.page import Html, Page, figures, table
+from tacit.page import Page, figures, table
 from tacit.report.parts import guarantee_part, progress_part
 from tacit.report.trace import trace
 
@@ -70,8 +70,12 @@ def _names(folder: str | Path) -> list[str]:
 
 
 def _state(stopped: str | None, log: list[Exchange]) -> str:
-    last = f"The last was {log[-1].time[:19].replace('T', ' ')}." if log else "Nobody asked yet."
-    return f"Stopped since {stopped[:19].replace('T', ' ')}. {last}" if stopped else last
+    last = f"The last was {_time(log[-1].time)}." if log else "Nobody asked yet."
+    return f"Stopped since {_time(stopped)}. {last}" if stopped else last
+
+
+def _time(stamp: str) -> str:
+    return stamp[:19].replace("T", " ")
 
 
 def _published(t: Published) -> str:
@@ -93,7 +97,7 @@ def _modelers(folder: Path, log: list[Exchange]) -> str:
     for name in dict.fromkeys([*granted, *used]):
         revoked = granted.get(name)
         rows.append(
-            [name, used[name], f"revoked {revoked[:19]}" if revoked else "may ask" if name in granted else "none"]
+            [name, used[name], f"revoked {_time(revoked)}" if revoked else "may ask" if name in granted else "none"]
         )
     return table(["modeler", "queries", "token"], rows, words=("modeler", "token"))
 
@@ -105,8 +109,8 @@ def _exchange(log: list[Exchange], answers: dict[int, float | None], t: Publishe
     rows = []
     for e in reversed(log[-MOST:]):
         told = [answers.get(e.row) if answers.get(e.row) is not None else "none"] if answers else []
-        rows.append([e.number, Html(escape(e.time[:19].replace("T", " "))), e.modeler, e.row, *told])
+        rows.append([e.number, _time(e.time), e.modeler, e.row, *told])
     more = f"<p>The latest {MOST} of {len(log)}.</p>" if len(log) > MOST else ""
     known = [v for e in log if (v := answers.get(e.row)) is not None]
-    drawn = trace(known, t.answer_noise, None) if known else ""
-    return f"{drawn}{more}{table(heads, rows, words=('time', 'modeler'))}"
+    drawn = trace(known, t.answer_noise, None, what=("What was answered", "answer")) if known else ""
+    return f"{drawn}{more}{table(heads, rows, words=('number', 'time', 'modeler'))}"

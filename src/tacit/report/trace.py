@@ -20,21 +20,23 @@ def trace(
     score: float | None,
     *,
     chosen: Sequence[bool] = (),
-    deviation: float | None = None,
+    half_width: float | None = None,
+    what: tuple[str, str] = ("Noisy scores", "observation"),
 ) -> str:
     """Noisy scores with a title and a description for readers who cannot see them.
 
-    ``chosen`` marks observations of the released parameters, ``deviation`` gives the released score its 95% band.
+    ``chosen`` marks observations of the released parameters; ``half_width`` is that of the score's 95% interval.
 
     >>> trace([0.5, 0.4], 0.1, 0.45).count("<circle")
     4
     """
     marked = [*chosen, *[False] * (len(values) - len(chosen))]
-    around = 1.96 * (deviation or 0.0)
+    around = half_width or 0.0
     ends = [*([score - around, score + around] if score is not None else []), *values]
     low, high = min(ends) - 2 * noise, max(ends) + 2 * noise
-    told = f"Between {min(values):.4g} and {max(values):.4g}; bars show one standard deviation of noise."
-    title = f"Noisy scores of {len(values)} observations"
+    bars = "; bars show one standard deviation of noise" if noise else ""
+    told = f"Between {min(values):.4g} and {max(values):.4g}{bars}."
+    title = f"{what[0]} of {len(values)} {what[1]}s"
 
     def inside(x: Callable[[int], float], y: Callable[[float], float], end: float) -> list[str]:
         parts = []
@@ -55,7 +57,7 @@ def trace(
                 parts.append(f'<circle cx="{x(i):.1f}" cy="{y(v):.1f}" r="4"/>')
         return parts
 
-    return _both(title, told, len(values), (low, high), "observation, in order", inside)
+    return _both(title, told, len(values), (low, high), f"{what[1]}, in order", inside)
 
 
 def falling(values: Sequence[float], title: str, label: str) -> str:

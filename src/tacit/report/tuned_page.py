@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput
+from tacit.optimise.tuned import Tuned
 from tacit.page import Html, Page, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
 from tacit.report.parts import guarantee_part, payment_part
@@ -36,7 +37,7 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
 
 
 def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
-    value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
+    value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
     parts = {
         "release": _released(value),
         "guarantee": guarantee_part(guarantee),
@@ -45,28 +46,28 @@ def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
         "certificate": "<details><summary>Certificate</summary>"
         f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
     }
-    return Page(f"tacit: a {value['method']} release", parts, over=f"tacit · method {value['method']}")
+    return Page(f"tacit: a {value.method} release", parts, over=f"tacit · method {value.method}")
 
 
-def _released(value: dict[str, Any]) -> str:
-    rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value["params"].items()]
+def _released(value: Tuned) -> str:
+    rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value.params.items()]
     shown = "<h1>What was released</h1>"
-    if value["score"] is not None:
-        bar = f" ± {1.96 * value['deviation']:.2g} (95%)" if value["deviation"] is not None else ""
-        rows.append(("score", f"{value['score']:.4g}{bar}"))
-    aim = escape(f"{value['direction']}d".replace("ized", "ised"))
+    if value.score is not None:
+        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
+        rows.append(("score", f"{value.score:.4g}{bar}"))
+    aim = escape(f"{value.direction}d".replace("ized", "ised"))
     shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
     return shown + f'<p class="soft">The score was {aim}.</p>'
 
 
-def _search(value: dict[str, Any]) -> str:
-    details = value["details"]
+def _search(value: Tuned) -> str:
+    details = value.details
     shown = "<h2>The search</h2>"
-    if value["trials"]:
-        shown += observations_part(value["trials"], value["noise"] or 0.0, value)
+    if value.trials:
+        shown += observations_part(value.trials, value.noise or 0.0, value)
     if details.get("path"):
-        shown += _path(details, value["params"])
-    elif not value["trials"]:
+        shown += _path(details, value.params)
+    elif not value.trials:
         shown += "<p>Its observations are private and are not shown.</p>"
     told = [str(u["sentence"]) for u in details.get("utility", [])]
     outlook = details.get("outlook", {}).get("sentence")
@@ -76,22 +77,23 @@ def _search(value: dict[str, Any]) -> str:
     return shown
 
 
-def observations_part(trials: list[dict[str, Any]], noise: float, value: dict[str, Any]) -> str:
-    """Released observations in order: drawn, and in a table. ``value`` may lack a score while a run goes on."""
-    chosen = [t["params"] == value.get("params") for t in trials]
-    drawn = trace(
-        [t["value"] for t in trials], noise, value.get("score"), chosen=chosen, deviation=value.get("deviation")
-    )
+def observations_part(trials: list[dict[str, Any]], noise: float, value: Tuned | None = None) -> str:
+    """Released observations in order: drawn, and in a table. While a run goes on there is no ``value`` yet."""
+    chosen = [value is not None and t["params"] == value.params for t in trials]
+    score, wide = (value.score, value.half_width) if value else (None, None)
+    drawn = trace([t["value"] for t in trials], noise, score, chosen=chosen, half_width=wide)
     note = f", each with noise of standard deviation {noise:.2g}" if noise else ""
     marks = " Diamonds are observations of the released parameters." if any(chosen) else ""
-    how = str(value.get("details", {}).get("score", "the model of all observations"))
-    score = f" The dashed line is the released score: {how}." if value.get("score") is not None else ""
+    if value and score is not None:
+        marks += (
+            f" The dashed line is the released score: {value.details.get('score', 'the model of all observations')}."
+        )
     names = list(trials[0]["params"])
     rows = [
         [i, *(number(t["params"].get(n), 5) for n in names), number(t["value"], 5)] for i, t in enumerate(trials, 1)
     ]
     return (
-        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{marks}{escape(score)}</p>'
+        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{escape(marks)}</p>'
         f"<details><summary>All observations</summary>{table(['trial', *names, 'noisy score'], rows)}</details>"
     )
 

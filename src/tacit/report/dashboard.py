@@ -1,0 +1,222 @@
+"""`tacit dashboard`: the pages of runs while they run. Read-only, on this machine unless told otherwise.
+
+    GET /                the runs that are there          GET /index.json       the same, for the page to follow
+    GET /run/ID          the page of one                  GET /run/ID.json
+
+Nothing else is served and no other method is answered. A request must name this machine in its Host header, so that a
+web page elsewhere cannot reach in under a name of its own. Exact values leave only if the dashboard was started to show
+them; then it listens on this machine alone, below an address that cannot be guessed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socket import AF_INET6
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tacit.errors import BadInput, TacitError
+from tacit.page import Html, Page, asset, policy, table
+from tacit.report.found import UNFINISHED, Found, all_in
+from tacit.report.pages import page_of, unfinished_page
+
+HERE = ("127.0.0.1", "::1", "localhost")
+WORDS = {
+    "release": "release",
+    "front": "front",
+    "audit": "audit",
+    "attack": "known-row attack",
+    "curator": "outsourced study",
+    "ledger": "ledger",
+    "search": "search under way",
+    "discovery": "front under way",
+    "descent": "descent under way",
+    "auditing": "audit under way",
+    "study": "study",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run on the dashboard: a name that stays, what it is, and when it last changed."""
+
+    id: str
+    found: Found
+    changed: float
+
+
+class Runs:
+    """What is in some folders, looked at anew each time somebody asks; a page is made again only if files changed."""
+
+    def __init__(self, places: Sequence[str | Path], *, private: bool = False, ledger: str | None = None) -> None:
+        self.places, self.private, self.ledger = [Path(p) for p in places], private, ledger
+        self._made: dict[str, tuple[Any, Page]] = {}
+        self._alone = threading.Lock()
+
+    def listed(self) -> list[Listed]:
+        seen: dict[str, Listed] = {}
+        for place in self.places:
+            for found in all_in(place):
+                name = hashlib.sha256(f"{found.path.resolve()}".encode()).hexdigest()[:12]
+                seen.setdefault(name, Listed(name, found, _changed(found)))
+        return list(seen.values())
+
+    def page(self, run: str) -> Page | None:
+        """The page of a run, or None. What cannot be read now is told on the page and tried again."""
+        one = next((r for r in self.listed() if r.id == run), None)
+        if one is None:
+            return None
+        found, state = one.found, (one.found.kind, one.changed)
+        with self._alone:
+            if run not in self._made or self._made[run][0] != state:
+                try:
+                    made = self._page(found)
+                except TacitError as error:
+                    said = f"<h1>Not readable now</h1><p>{escape(str(error))}</p>"
+                    return Page("tacit: not readable now", {"head": said})
+                self._made[run] = (state, made)
+            return self._made[run][1]
+
+    def _page(self, found: Found) -> Page:
+        if found.kind == "front" and not found.document.get("private") and not self.private:
+            from tacit.report.studies import HIDDEN
+
+            head = f'<h1>A front of exact utilities</h1><p class="who private">{escape(HIDDEN)}.</p>'
+            tested = f"<p>{len(found.document['tested'])} points were tested. It is finished.</p>"
+            return Page("tacit: a front", {"head": head, "counts": tested}, over="tacit · privacy-utility front")
+        if found.kind in UNFINISHED:
+            return unfinished_page(found, private=self.private)
+        return page_of(found, private=self.private, ledger=self.ledger if found.kind == "release" else None)
+
+    def index(self) -> Page:
+        rows = []
+        for run in sorted(self.listed(), key=lambda r: -r.changed):
+            when = datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
+            link = Html(f'<a href="run/{run.id}">{escape(_shown(run.found))}</a>')
+            rows.append([link, WORDS[run.found.kind], when])
+        heads = ["where", "what", "last changed"]
+        places = ", ".join(str(p) for p in self.places)
+        shown = (
+            table(heads, rows, words=heads) if rows else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
+        )
+        return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
+
+
+def _shown(found: Found) -> str:
+    return str(found.path if found.kind == "ledger" or found.path.is_dir() else found.folder)
+
+
+def _changed(found: Found) -> float:
+    """When the newest file of a run was written. SQLite writes beside its file before it writes into it."""
+    if found.kind == "ledger":
+        files = [found.path, *found.path.parent.glob(found.path.name + "-*")]
+    else:
+        files = [*found.folder.glob("*"), *found.folder.glob("runs/*.npy")]
+        files = [f for f in files if f.suffix not in (".html", ".svg", ".png")]
+    times = []
+    for file in files:
+        try:
+            times.append(file.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers GET, and only to names of this machine."""
+
+    server: Dashboard
+    server_version, sys_version = "tacit", ""
+
+    def do_GET(self) -> None:
+        if not self.server.known(self.headers.get("Host", "")):
+            return self._answer(421, "text/plain", b"this dashboard is not known by that name\n")
+        asked = urlsplit(self.path)
+        path = asked.path
+        if not path.startswith(self.server.prefix + "/"):
+            return self._answer(404, "text/plain", b"nothing is here\n")
+        path = path[len(self.server.prefix) :]
+        as_json = path.endswith(".json")
+        name = path.removesuffix(".json")
+        page = self.server.runs.index() if name in ("/", "/index") else None
+        if page is None and name.startswith("/run/"):
+            page = self.server.runs.page(name.removeprefix("/run/"))
+        if page is None:
+            return self._answer(404, "text/plain", b"nothing is here\n")
+        if not as_json:
+            live = "index.json" if name in ("/", "/index") else f"{name.removeprefix('/run/')}.json"
+            rules = policy([s for s in (page.script, asset("live.js")) if s], connect=True)
+            return self._answer(200, "text/html; charset=utf-8", page.html(live=live).encode(), rules)
+        document = page.to_json()
+        if parse_qs(asked.query).get("have") == [document["mark"]]:
+            return self._answer(204, "application/json", b"")
+        self._answer(200, "application/json", json.dumps(document).encode())
+
+    def _refuse(self) -> None:
+        self.close_connection = True
+        self._answer(405, "text/plain", b"this dashboard only shows; it answers GET\n")
+
+    def __getattr__(self, name: str) -> Any:
+        """Every method that is not GET."""
+        if name.startswith("do_"):
+            return self._refuse
+        raise AttributeError(name)
+
+    def _answer(self, status: int, kind: str, body: bytes, rules: str = "default-src 'none'") -> None:
+        self.send_response(status)
+        about = {"Content-Type": kind, "Content-Length": str(len(body)), "Content-Security-Policy": rules}
+        about |= {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+        about |= {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}
+        about |= {"Allow": "GET"} if status == 405 else {}
+        for name, value in about.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: addresses may hold what opens the page."""
+
+
+class Dashboard(ThreadingHTTPServer):
+    """The server. ``url`` is where it shows itself; with private values it has a part that cannot be guessed."""
+
+    daemon_threads = True
+
+    def __init__(self, runs: Runs, *, host: str = "127.0.0.1", port: int = 8734) -> None:
+        if runs.private and host not in HERE:
+            raise BadInput(
+                f"private values are shown on this machine only, not on {host}: leave out --host or --show-private"
+            )
+        if ":" in host:
+            self.address_family = AF_INET6
+        self.runs, self.host = runs, host
+        self.prefix = f"/{secrets.token_urlsafe(16)}" if runs.private else ""
+        try:
+            super().__init__((host, port), Handler)
+        except OSError as error:
+            raise BadInput(f"cannot serve on {host}:{port}: {error.strerror or type(error).__name__}") from None
+
+    @property
+    def url(self) -> str:
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{shown}:{self.server_address[1]}{self.prefix}/"
+
+    def known(self, header: str) -> bool:
+        """Whether a Host header names this machine: an address, localhost, or the host that was given."""
+        try:
+            name = urlsplit(f"//{header}").hostname or ""
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in ("localhost", self.host.lower()) if header else False
+        return True

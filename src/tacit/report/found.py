@@ -1,0 +1,122 @@
+"""What a folder or file holds: a release, a front, an outsourced study, audits, a ledger, or a run not yet finished.
+
+Recognised by what tacit's commands write there:
+
+    certificate.json            tacit tune, finished             front.json     tacit pareto, finished
+    study.db                    either of them, under way        gibo.jsonl     tacit tune --method gibo, under way
+    audit.json, runs/           tacit audit, done or under way   curator.db     the state of tacit curator serve
+    ledger.db, any other .db    a ledger
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadInput, TacitError
+
+FRONT, CERTIFICATE = "tacit.front/1", "tacit.certificate/1"
+UNFINISHED = ("search", "discovery", "study", "descent", "auditing")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing to report on. ``document`` is what its JSON file says, where it has one."""
+
+    kind: str  # release, front, audit, attack, curator, ledger, or one of UNFINISHED
+    path: Path
+    document: Any = None
+
+    @property
+    def folder(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
+
+
+def look(path: str | Path) -> Found:
+    """What a folder or file holds, finished things first. BadInput says what is there instead."""
+    where = Path(path)
+    if not where.exists():
+        raise BadInput(f"there is no {where}")
+    try:
+        found = _in_folder(where) if where.is_dir() else _in_file(where)
+    except OSError as error:
+        raise BadInput(f"{where} cannot be read: {error.strerror}") from None
+    if found is None:
+        raise BadInput(_nothing(where))
+    return found
+
+
+def all_in(path: str | Path) -> Iterator[Found]:
+    """What a folder holds and what its folders hold, one level deep; a ledger beside a run counts for itself."""
+    where = Path(path)
+    inside = sorted(p for p in where.iterdir() if p.is_dir()) if where.is_dir() else []
+    for place in (where, *inside):
+        try:
+            found = look(place)
+        except TacitError:
+            continue
+        yield found
+        if found.kind != "ledger" and place.is_dir() and (place / "ledger.db").exists():
+            yield Found("ledger", place / "ledger.db")
+
+
+def _in_folder(where: Path) -> Found | None:
+    for name in ("front.json", "certificate.json", "audit.json"):
+        if (where / name).exists():
+            return _in_file(where / name)
+    if (where / "curator.db").exists():
+        return Found("curator", where)
+    if (where / "study.db").exists():
+        from tacit.report.studies import kind_of
+
+        return Found(kind_of(where / "study.db"), where)
+    if (where / "gibo.jsonl").exists():
+        return Found("descent", where)
+    if (where / "runs" / "terms.json").exists():
+        return Found("auditing", where)
+    return Found("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None
+
+
+def _in_file(path: Path) -> Found | None:
+    if path.suffix == ".db":
+        if path.name == "curator.db":
+            return Found("curator", path.parent)
+        if path.name == "study.db":
+            return _in_folder(path.parent)
+        return Found("ledger", path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    if isinstance(document, dict):
+        value = document.get("value")
+        if document.get("format") == CERTIFICATE and isinstance(value, dict) and value.get("format") == FRONT:
+            return Found("front", path, value)
+        kinds = {CERTIFICATE: "release", FRONT: "front"}
+        if document.get("format") in kinds:
+            return Found(kinds[str(document["format"])], path, document)
+        if "attack" in document:
+            return Found("attack", path, document)
+        if "verdict" in document and "measured" in document:
+            return Found("audit", path, [document])
+    if isinstance(document, list) and document and all(isinstance(d, dict) and "verdict" in d for d in document):
+        return Found("audit", path, document)
+    return None
+
+
+def _nothing(where: Path) -> str:
+    if where.is_file():
+        return f"{where} is no certificate, front, audit or ledger of tacit"
+    names = sorted(p.name for p in where.iterdir() if p.name != ".lock")
+    if not names and (where / ".lock").exists():
+        return (
+            f"a run was begun in {where} and has kept nothing yet. Wait for it, or run its command again; a method "
+            "that keeps its trials to itself writes only at its end"
+        )
+    if not names:
+        return f"{where} is empty: give the --out folder of tacit tune, pareto or audit, or a curator's state folder"
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"{where} holds nothing that tacit wrote: {shown}"

@@ -1,0 +1,183 @@
+"""Runs under way, read beside the process that writes them: an Optuna study, or DP-GIBO's journal. Never written to.
+
+A study of private observations holds released values only, and they are shown. A study of exact values is inside the
+trust boundary: only how far it is leaves, unless whoever holds the data asks for more.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadInput, TacitError
+from tacit.page import Page, figures, table
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.report.parts import guarantee_part, payment_part, progress_part
+
+HIDDEN = (
+    "What was measured is private and is not shown: only how far the work is. Start the dashboard with --show-private, "
+    "on the machine that holds the data, to see it"
+)
+SEEN = "PRIVATE: exact values, measured on the data. For people who may see the data"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished trial as Optuna keeps it."""
+
+    params: dict[str, Any]
+    values: list[float]
+    attrs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a study file holds now."""
+
+    attrs: dict[str, Any]
+    done: list[Trial]
+    claimed: int
+    failed: int
+    running: int
+
+
+def kind_of(path: Path) -> str:
+    """search (private observations), discovery (a front), or study (anything else)."""
+    attrs = read(path).attrs
+    return "discovery" if "tacit:front" in attrs else "search" if "tacit:terms" in attrs else "study"
+
+
+def read(path: Path) -> Kept:
+    """The study in a file, opened for reading only."""
+    import logging
+
+    import optuna
+    from optuna.trial import TrialState
+    from sqlalchemy.exc import SQLAlchemyError
+
+    logging.getLogger("optuna").setLevel(logging.WARNING)
+    try:
+        storage = optuna.storages.RDBStorage(f"sqlite:///file:{path.resolve()}?mode=ro&uri=true")
+        summaries = storage.get_all_studies()
+        if not summaries:
+            return Kept({}, [], 0, 0, 0)
+        study = optuna.load_study(study_name=summaries[0].study_name, storage=storage)
+        trials, attrs = study.get_trials(deepcopy=False), study.user_attrs
+        storage.engine.dispose()
+    except (SQLAlchemyError, sqlite3.Error, RuntimeError, KeyError) as error:
+        raise TacitError(f"{path} cannot be read now ({type(error).__name__})") from None
+    done = [t for t in trials if t.state == TrialState.COMPLETE]
+    finished = [Trial(dict(t.params), list(t.values or []), dict(t.user_attrs)) for t in done]
+    counts = [sum(t.state == s for t in trials) for s in (TrialState.FAIL, TrialState.RUNNING)]
+    return Kept(attrs, finished, sum("tacit:drawn" in t.user_attrs for t in trials), *counts)
+
+
+def search_page(kept: Kept, *, again: str = "") -> Page:
+    """A search by private observations: everything it has so far is released, under its whole guarantee."""
+    from tacit.optimise.observed import Terms
+    from tacit.privacy.mechanisms import SIMULATED
+    from tacit.report.tuned_page import observations_part
+
+    said = json.loads(kept.attrs["tacit:terms"])
+    simulated = said.pop("simulated", False)
+    budget = Budget.from_json(said["budget"])
+    terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
+    guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
+    trials = [{"params": t.params, "value": t.values[0]} for t in kept.done]
+    shown = "<p>Nothing was observed yet.</p>"
+    if trials:
+        shown = observations_part(trials, terms.mechanism().scale)
+    parts = {
+        "head": "<h1>A search under way</h1>",
+        "progress": progress_part(kept.claimed, terms.trials, "observations made", again),
+        "search": shown,
+        "guarantee": guarantee_part(guarantee, "Guarantee of the whole search"),
+        "paid": payment_part(kept.attrs.get("tacit:payment")),
+    }
+    return Page("tacit: a search under way", parts, over="tacit · private observations")
+
+
+def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Page:
+    """A front that grows. Exact utilities are shown only with ``private``; noisy ones always."""
+    from tacit.pareto.front import WHY, Front, Point
+    from tacit.report.front_page import page
+
+    about = json.loads(kept.attrs["tacit:front"])
+    test = json.loads(kept.attrs["tacit:test"]) if "tacit:test" in kept.attrs else None
+    wanted = kept.attrs.get("tacit:wanted", 0)
+    done, failed = len(kept.done), kept.failed
+    state = f"{kept.running} running, {failed} failed or cut short. {again}"
+    bar = progress_part(done, wanted or done, f"points tested{'' if wanted else ' so far'}", state)
+    noisy = test is not None and not test["simulated"]
+    if not private and not noisy:
+        head = f'<h1>A front under way</h1><p class="who private">{escape(HIDDEN)}.</p>'
+        rows = [("algorithm", about["name"]), ("delta", about["delta"]), ("runs of each point", about["repeats"])]
+        parts = {"head": head, "progress": bar, "about": figures(rows)}
+        return Page("tacit: a front under way", parts, over="tacit · privacy-utility front")
+    guarantee = _test_guarantee(test) if test is not None and noisy else Guarantee.none(WHY)
+    points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in kept.done)
+    front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
+    made = page(front)
+    parts = {"head": made.parts["head"], "progress": bar, **{k: v for k, v in made.parts.items() if k != "head"}}
+    return Page(made.title, parts, script=made.script, data=made.data, over=made.over)
+
+
+def _test_guarantee(test: dict[str, Any]) -> Guarantee:
+    from tacit.pareto.private_test import SOURCE, UNIT
+
+    budget = Budget.from_json(test["budget"])
+    whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE)
+    return whole.at(budget.delta) if budget.notion == "approximate" else whole
+
+
+def study_page(kept: Kept, *, private: bool = False) -> Page:
+    """Any other Optuna study: its values may be exact, so they are private."""
+    counts = [("finished", len(kept.done)), ("running", kept.running), ("failed", kept.failed)]
+    who = f'<p class="who{"" if private else " private"}">{escape(SEEN if private else HIDDEN)}.</p>'
+    parts = {"head": f"<h1>A study of somebody's own</h1>{who}", "counts": figures(counts)}
+    if private and kept.done:
+        names = list(dict.fromkeys(n for t in kept.done for n in t.params))
+        rows = [[i, *(t.params.get(n, "") for n in names), *t.values[:1]] for i, t in enumerate(kept.done)]
+        parts["values"] = table(["trial", *names, "value"], rows)
+    return Page("tacit: a study", parts, over="tacit · a study without tacit's terms")
+
+
+def descent_page(folder: Path, *, again: str = "") -> Page:
+    """DP-GIBO under way: its journal holds released gradients only; steps and budget are shown."""
+    lines = []
+    for line in (folder / "gibo.jsonl").read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            break  # the last line, while it is being written
+    if not lines or not isinstance(lines[0].get("terms"), dict):
+        raise BadInput(f"{folder / 'gibo.jsonl'} is not what tacit wrote there")
+    terms = lines[0]["terms"]
+    done = sum(" step " in str(line.get("keep", "")) for line in lines)
+    paid = next((line["paid"] for line in lines if "paid" in line), None)
+    budget = Budget.from_json(terms["budget"])
+    rows = [("parameters", len(terms["space"])), ("records", terms["records"]), ("budget", str(budget))]
+    parts = {
+        "head": "<h1>A descent under way</h1>",
+        "progress": progress_part(done, terms["trials"], "noisy gradients released", again),
+        "about": figures(rows),
+        "paid": payment_part(paid),
+    }
+    return Page("tacit: a descent under way", parts, over="tacit · method gibo")
+
+
+def auditing_page(folder: Path) -> Page:
+    """An audit under way: how many parts of its runs are there."""
+    terms = json.loads((folder / "runs" / "terms.json").read_text())
+    done = sum(int(p.stem.rsplit("-", 1)[-1]) for p in (folder / "runs").glob("*-*-*.npy"))
+    total = 2 * int(terms.get("trials") or 0)
+    again = "Run the same tacit audit command again to go on."
+    parts = {
+        "head": f"<h1>An audit of {escape(str(terms['method']))} under way</h1>",
+        "progress": progress_part(done, total, "runs made on both data sets", again),
+    }
+    return Page("tacit: an audit under way", parts, over="tacit · audit")
