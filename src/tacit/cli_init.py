@@ -15,7 +15,7 @@ import typer
 
 from tacit import configuration
 from tacit.cli_complete import METHODS, MODELS, algorithms, words
-from tacit.cli_shell import AsJson, remark
+from tacit.cli_shell import AsJson, asked, remark
 from tacit.errors import BadInput, choice, count, interval, positive, probability
 
 GOALS = ("tune", "pareto", "outsource")
@@ -76,6 +76,8 @@ def init_command(
     text = MAKERS[goal](ask, where, n, price, (None if payer == NONE else payer, name), out, given)
     configuration.parsed(file, text, ctx.find_root().command)  # what is written can be read
     _write(file, text)
+    if where.table is not None:
+        remark(f"of {where.table} only the header was read")
     steps = ["tacit ledger open"] * (payer != NONE) + [{"outsource": "tacit curator serve"}.get(goal, f"tacit {goal}")]
     if goal == "tune" and protected:
         _warned(protected, bounds or (0.0, 1.0), price)
@@ -106,7 +108,7 @@ class Asking:
         if not self.person:
             remedy = "" if default is None or self.yes else f", or --yes to take {default}"
             raise BadInput(f"nobody can be asked for --{option} here: give it{remedy}. {question}?")
-        return typer.prompt(question, default=default, err=True)
+        return asked(question, default)
 
 
 def _where(ask: Asking, table: Path | None, objective: str | None, goal: str) -> Where:
@@ -257,8 +259,9 @@ def _outsource(
     lines += [_set("evaluate", given["target"]) + "  # or module:function of a row, or - for a person who types"]
     lines += ['# scale = "9000,0.04,5e4"  # public divisors: a row moved by norm 1 after it is protected']
     lines += [*_paid(price, payer), _set("state", out or "curator"), _set("queries", 100)]
-    lines += ["", "# tokens are never kept here: tacit curator grant NAME prints one", "[curator.grant]"]
-    lines += [_set("state", out or "curator"), "", "[curator.status]", _set("state", out or "curator")]
+    lines += ["", "# tokens are never kept here: tacit curator grant NAME prints one"]
+    for verb in ("grant", "revoke", "status"):
+        lines += [f"[curator.{verb}]", _set("state", out or "curator")]
     return "\n".join([*lines, *_opened(price, payer)]) + "\n"
 
 
@@ -279,7 +282,7 @@ def _set(key: str, value: Any) -> str:
 
 def _paid(price: tuple[float, float], payer: tuple[str | None, str]) -> list[str]:
     lines = [f"epsilon = {price[0]!r}  # how far the odds on one record may move: a factor e^epsilon"]
-    lines += [f"delta = {price[1]!r}  # but for an event of this probability; stay well below 1/n"]
+    lines += [f"delta = {price[1]!r}  # but for an event of this probability; 1/(10 n) for n records is usual"]
     if payer[0] is None:
         return [*lines, '# ledger = "ledger.db"  # charge a ledger: open it with tacit ledger open']
     return [*lines, _set("ledger", payer[0]), _set("ledger-name", payer[1])]

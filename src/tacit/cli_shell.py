@@ -63,6 +63,17 @@ def remark(text: str, quiet: bool = False) -> None:
         typer.echo(f"tacit: {text}", err=True)
 
 
+def asked(question: str, default: Any = None) -> Any:
+    """The answer of a person: asked on standard error alone, where Typer's own prompt leaves a blank on both."""
+    while True:
+        typer.echo(f"{question}{'' if default is None else f' [{default}]'}: ", err=True, nl=False)
+        line = sys.stdin.readline()
+        if not line:
+            raise typer.Abort
+        if line.strip() or default is not None:
+            return line.strip() or default
+
+
 def from_file(ctx: typer.Context, name: str) -> bool:
     """Whether a parameter has its value from the configuration, so that the command line may overrule it."""
     source = ctx.get_parameter_source(name)
@@ -88,8 +99,17 @@ def keeping(kept: str) -> Iterator[None]:
     """Work that may be interrupted; ``kept`` says what is left of it and how to go on."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        raise Stopped(stop, kept) from None
+    except BaseException as error:
+        if stop := _interruption(error):
+            raise Stopped(stop, kept) from None
+        raise
+
+
+def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C behind an error: a database that is left in the middle of a write may complain while we tidy up."""
+    while error is not None and not isinstance(error, (KeyboardInterrupt, Stopped)):
+        error = error.__context__
+    return error if isinstance(error, KeyboardInterrupt) else None
 
 
 @contextmanager
@@ -165,7 +185,7 @@ def _usage(error: Any) -> int:
     if getattr(error, "option_name", "") == "--config":
         message = "--config stands before the verb: tacit --config FILE VERB"
     path = error.ctx.command_path if error.ctx else "tacit"
-    return _said(f"{message.rstrip('.')}. See {path} --help", USAGE)
+    return _said(f"{message}{'' if message[-1:] in '.?' else '.'} See {path} --help", USAGE)
 
 
 def _defect(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli_complete import METHODS, MODELS, ledger_names, words
-from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, masked, processes, remark
+from tacit.cli_shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
 from tacit.errors import BadInput, count
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _confirmed(
         if "accept_noise" not in str(refusal) or as_json or not sys.stdin.isatty():
             raise
         remark(str(refusal))
-        if not typer.confirm("Run all the same?", err=True):
+        if asked("Run all the same, yes or no", "no") not in ("y", "yes"):
             raise
         return tune(function, space, **arguments, accept_noise=True, progress=not quiet)
 

@@ -152,5 +152,5 @@ def _stepped(root: float, safe: Callable[[float], bool], *, up: bool) -> float:
         root *= 1 + step if up else 1 - step
         step *= 2
         if step > 1e-3:
-            raise ArithmeticError("no safe root nearby; please report the budget that led here")
+            raise ArithmeticError("no safe root nearby, a defect of tacit: report the budget that led here")
     return float(root)
