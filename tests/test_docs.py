@@ -73,6 +73,15 @@ def test_an_example_that_is_named_exists(page: Path) -> None:
         assert (ROOT / name).is_file(), f"{named(page)} names {name}"
     for name in re.findall(r"\b(?:tests|benchmarks|src)/[\w/]+\.py\b", text):
         assert (ROOT / name).is_file(), f"{named(page)} names {name}"
+    for name in re.findall(r"python -m benchmarks (\w+)", text):
+        assert (ROOT / "benchmarks" / f"{name}.py").is_file(), f"{named(page)} names the benchmark {name}"
+
+
+def test_every_page_is_in_the_navigation_and_nothing_else_is() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert set(re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)) == {
+        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")
+    }
 
 
 def test_every_story_is_told_round_an_example() -> None:
