@@ -18,6 +18,7 @@ import optuna
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
+from benchmarks._botorch import botorch_sampler
 from tacit.pareto.dominance import hypervolume
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Float, Params, Space
@@ -56,38 +57,7 @@ def ours(model: str, seed: int) -> DParetoSampler:
 
 
 def botorch(seed: int) -> Any:
-    """BoTorch's log expected hypervolume improvement as an Optuna sampler, with its tutorial's settings."""
-    import torch
-    from botorch.acquisition.multi_objective.logei import qLogExpectedHypervolumeImprovement
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import ModelListGP, SingleTaskGP
-    from botorch.optim import optimize_acqf
-    from botorch.sampling.normal import SobolQMCNormalSampler
-    from botorch.utils.multi_objective.box_decompositions import FastNondominatedPartitioning
-    from gpytorch.mlls import SumMarginalLogLikelihood
-
-    torch.manual_seed(seed)
-    corner = -torch.tensor(REFERENCE, dtype=torch.float64)
-    box = torch.tensor([[0.0] * 5, [1.0] * 5], dtype=torch.float64)
-
-    class BoTorchSampler(DParetoSampler):
-        def propose(self, done: Any, failed: Any, running: Any, salt: int) -> Params:
-            X = torch.tensor([[t.params[n] for n in NAMES] for t in done], dtype=torch.float64)
-            Y = -torch.tensor([t.values for t in done], dtype=torch.float64)
-            model = ModelListGP(*(SingleTaskGP(X, Y[:, i : i + 1]) for i in range(2)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
-                acquisition = qLogExpectedHypervolumeImprovement(
-                    model,
-                    corner,
-                    FastNondominatedPartitioning(corner, Y),
-                    SobolQMCNormalSampler(torch.Size([128]), seed=salt),
-                )
-                found, _ = optimize_acqf(acquisition, box, q=1, num_restarts=10, raw_samples=512)
-            return dict(zip(NAMES, found[0].tolist(), strict=True))
-
-    return BoTorchSampler(SPACE, None, startup=STARTUP, privacy_model="gp", seed=seed)
+    return botorch_sampler(SPACE, reference=REFERENCE, startup=STARTUP, scales=("linear", "linear"), seed=seed)
 
 
 def optuna_gp(seed: int) -> Any:
@@ -185,7 +155,7 @@ def _peers(repeats: int) -> list[Figure]:
                 f"256 proposals against {name}", _between(at) * PROPOSALS / spent, "x faster", against=goal, note=note
             )
         )
-        runs = [played(make(seed), STARTUP + SHORT) for seed in range(max(1, min(repeats, 3)))]
+        runs = [played(make(seed), STARTUP + SHORT) for seed in range(3)]
         times = statistics.median(r[0] for r in runs) / statistics.median(short)
         figures.append(Figure(f"34 proposals after 16 against {name}", times, "x faster", note="whole runs of both"))
         figures.append(_quality(name, [r[1] for r in runs], [r[0] for r in runs]))
