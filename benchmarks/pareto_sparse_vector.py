@@ -3,10 +3,10 @@
 python -m benchmarks.pareto_sparse_vector docs/sparse_vector_front.svg      draws both fronts
 
 Searches see the mean F1 of 50 random orders, as in the paper. They are judged by the exact mean F1 of the points they
-tested, so that a lucky draw is worth nothing. The exact front is that of all 30 bounds and 240 noise levels. To know
-what is due to the draws and what to the search: DPareto once more on the exact F1, and the fewest points that a search
-which knew the whole front would test, taking the most gained each time. BoTorch runs with 4 restarts, 128 raw points and
-64 draws (its tutorial: 10, 512 and 128), 3 seeds, and is left out where it is not installed. Every search is kept.
+tested, so that a lucky draw is worth nothing. The exact front is that of all 30 bounds and 240 noise levels. To tell
+what is due to the draws and what to the search: DPareto once more on the exact F1, and the points that a search which
+knew the whole front would test, taking the most gained each time. BoTorch runs with 4 restarts, 128 raw points and 64
+draws (its tutorial: 10, 512 and 128), 3 seeds, and is left out where it is not installed. Every search is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import util
 from typing import Any
 
@@ -104,6 +104,14 @@ def first(values: np.ndarray, level: float) -> float:
     return float(reached[0] + 1) if len(reached) else np.inf
 
 
+def searched(name: str, seed: int, reference: tuple[float, float]) -> list[float]:
+    """Exact hypervolume after each evaluation of one search."""
+    most, sampler = searches()[name]
+    asked: dict[str, Any] = {"trials": most, "reference": reference, "seed": seed}
+    algorithm = NoDraws() if name == NOISELESS else SVT
+    return list(curve(discover(algorithm, delta=0.0, sampler=sampler(seed, reference), **asked), reference))
+
+
 def fewest(truth: np.ndarray, reference: tuple[float, float]) -> int:
     """Points of the exact front, the most gained each time, until 99% of it is there."""
     front, chosen = truth[nondominated(truth)], np.empty((0, 2))
@@ -122,18 +130,12 @@ def run(repeats: int) -> list[Figure]:
         where = f"reference ({reference[0]:g}, 1)"
         figures.append(Figure(f"exact front, {where}", best, "hypervolume", note=f"{len(truth)} points of a grid"))
         curves: dict[str, list[np.ndarray]] = {}
-        for name, (most, sampler) in searches().items():
+        for name, (most, _) in searches().items():
             curves[name] = []
             for seed in range(min(seeds, SLOW_SEEDS) if name == BOTORCH else seeds):
-
-                def search(seed: int = seed, name: str = name, most: int = most, sampler: Any = sampler) -> list[float]:
-                    algorithm = NoDraws() if name == NOISELESS else SVT
-                    asked: dict[str, Any] = {"trials": most, "reference": reference, "seed": seed}
-                    front = discover(algorithm, delta=0.0, sampler=sampler(seed, reference), **asked)
-                    return list(curve(front, reference))
-
                 about = {"search": name, "seed": seed, "most": most, "reference": reference}
-                curves[name].append(np.array(kept("pareto_sparse_vector", about, search)))
+                work = partial(searched, name, seed, reference)
+                curves[name].append(np.array(kept("pareto_sparse_vector", about, work)))
             figures.append(_told(name, where, curves[name], best, most))
         figures.append(
             Figure(f"knowing the whole front, {where}", fewest(truth, reference), "evaluations", note="to 99%")
