@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._reading import Row, shown
-from benchmarks._results_page import Documents, found, table
+from benchmarks._results_page import Documents, found, table, verdict
 
 HERE = Path(__file__).parent
-STATES = ("reproduced", "reproduced with a difference", "not reproducible here")
+STATES = ("reproduced", "reproduced with a difference", "not reproducible here", "nothing to reproduce")
 MOST = 6
 
 
@@ -30,15 +30,24 @@ def page(documents: Documents) -> str:
 
 def row(r: dict[str, Any], documents: Documents) -> list[str]:
     seen = dict.fromkeys(pair for spec in r.get("figures", []) for pair in found(spec, documents))
-    state, why = r["here"], r["why"]
+    state, why = judged(r["here"], [verdict(f) for _, f in seen]), r["why"]
     if r.get("figures") and not seen:
-        state, why = "not measured", f"the command has not been run to its end. {why}"
+        state, why = "not measured", "the command has not been run to its end here"
     told = "; ".join(figure(f, r.get("cut", "")) for _, f in list(seen)[:MOST])
     more = f"; {len(seen) - MOST} more in [results](results.md)" if len(seen) > MOST else ""
     return [r["exhibit"], r["shows"], state, told + more, why, f"`{r['command']}`"]
 
 
+def judged(hoped: str, verdicts: list[str]) -> str:
+    """What the list hopes for, or less, if a figure's own note says so."""
+    if "claim did not hold" in verdicts:
+        return f"{STATES[1]}: the claim did not hold"
+    apart = verdicts.count("does not agree")
+    return f"{STATES[1]}: {apart} of {len(verdicts)} figures do not agree" if apart else hoped
+
+
 def figure(r: Row, cut: str) -> str:
     """A figure in few words: its name without what the row already says, its value, and the paper's."""
     beside = f" ({shown(r.paper)})" if r.paper is not None else ""
-    return f"{r.name.removeprefix(cut)}: {shown(r.value)} {r.unit}".strip() + beside
+    said = verdict(r)
+    return f"{r.name.removeprefix(cut)}: {shown(r.value)} {r.unit}".strip() + beside + (f", {said}" if said else "")

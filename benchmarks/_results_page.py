@@ -102,7 +102,7 @@ def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
         return [[what, "", f"run `{item['command']}`", "", ""]]
     seen = dict.fromkeys((n, r) for spec in item.get("figures", []) for n, r in found(spec, documents))
     for name, r in list(seen)[:MOST]:
-        rows.append([what, f"`{name}`: {r.name}", measured(r), r.against, r.met or _verdict(r)])
+        rows.append([what, f"`{name}`: {r.name}", measured(r), r.against, r.met or verdict(r)])
         what = ""
     if len(seen) > MOST:
         rows.append(["", f"and {len(seen) - MOST} more below", "", "", ""])
@@ -116,9 +116,13 @@ def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
     return rows if seen or item.get("tests") else [[what, "", "missing", "", "missing"]]
 
 
-def _verdict(r: Row) -> str:
+def verdict(r: Row) -> str:
+    """What a figure's own note says of the paper's claim or figure."""
     said = re.search(r": (HELD|DID NOT HOLD)\b", r.note)
-    return {"HELD": "held", "DID NOT HOLD": "did not hold"}[said[1]] if said else ""
+    if said:
+        return {"HELD": "claim held", "DID NOT HOLD": "claim did not hold"}[said[1]]
+    agrees = re.search(r"\b(agrees|does not agree) with the paper's", r.note)
+    return agrees[1] if agrees else ""
 
 
 def tests(spec: str) -> int:
