@@ -227,7 +227,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "too few losses": (["tune", "model:short", *PUBLIC], 1, "got a ndarray of shape (2999,)"),
     "an objective that raises": (["tune", "model:rude", *PUBLIC], 1, "the objective raised ValueError in"),
     "in a worker": (["tune", "model:rude", *PUBLIC, "--workers", "2"], 1, "the objective raised ValueError in"),
-    "no run to report": (["report", "nowhere"], 2, "no certificate can be read"),
+    "no run to report": (["report", "nowhere"], 2, "there is no nowhere"),
     "no certificate": (["verify", "no.json"], 2, "no.json is not a readable certificate"),
     "two budgets": (["ledger", "open", "x", "--epsilon", "1", "--mu", "1"], 2, "give one budget"),
     "a ledger that is not there": (["ledger", "show", "x", "--ledger", "ledger.db"], 1, "it has 'icu'"),
@@ -314,7 +314,7 @@ def test_a_certificate_is_verified_against_the_ledger_that_paid(run: Run, place:
 
 def test_a_report_is_written_again_from_the_folder(run: Run, place: Path) -> None:
     (place / "out" / "report.html").unlink()
-    assert run("report", "out", "--json", at=place).json == {"report": "out/report.html"}
+    assert run("report", "out", "--json", at=place).json == {"report": "out/report.html", "kind": "release"}
     assert (place / "out" / "report.html").read_text().startswith("<!doctype html>")
 
 
