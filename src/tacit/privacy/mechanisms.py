@@ -70,7 +70,51 @@ class Mechanism(Generic[T]):
         return Guarantee.none(SIMULATED, unit) if self.noise.simulated else Guarantee(budget, unit, (), source)
 
 
-class Gaussian(Mechanism[Any]):
+class Additive(Mechanism[Any]):
+    """Noise added to a number, or to a vector: all that Gaussian and Laplace share."""
+
+    sort: str
+    source: str
+    allowed: staticmethod[[Budget], float]  # how much of the mechanism's own notion a budget allows
+    stated: staticmethod[[float], Budget]
+    wider = 1.0  # the first scale that is tried, against sensitivity / amount
+
+    def __init__(
+        self,
+        sensitivity: float,
+        *,
+        scale: float | None = None,
+        budget: Budget | None = None,
+        size: int = 1,
+        unit: str = RECORD,
+        noise: Source = EXACT,
+    ) -> None:
+        self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
+        if one_of(scale, budget):
+            self.scale = usable(scale)  # type: ignore[arg-type]
+            amount = self._loss()
+        else:
+            amount = self.allowed(budget)  # type: ignore[arg-type]
+            self.scale = usable(self.sensitivity / amount * self.wider)
+            self._reach(self._loss, amount)
+        self.guarantee = self._stated(self.stated(amount), unit, self.source)
+
+    def _map(self) -> float:
+        """What the sampler's own privacy map says of this sensitivity, rounding included."""
+        return float(float_noise(self.sort, self.size, self.scale).map(d_in=self.sensitivity))
+
+    def _loss(self) -> float:
+        """What one release costs at the present scale, in the mechanism's own notion."""
+        raise NotImplementedError
+
+    def checked(self, value: ArrayLike) -> Any:
+        return _numbers(value, self.size)
+
+    def draw(self, value: Any) -> Any:
+        return _shaped(getattr(self.noise, self.sort)(np.atleast_1d(value), self.scale), value)
+
+
+class Gaussian(Additive):
     """Gaussian noise on a number, or on a vector of ``size`` numbers whose L2 norm moves by at most ``sensitivity``.
 
     Guarantee. mu-GDP with mu = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
@@ -81,39 +125,14 @@ class Gaussian(Mechanism[Any]):
     'gdp'
     """
 
-    def __init__(
-        self,
-        sensitivity: float,
-        *,
-        scale: float | None = None,
-        budget: Budget | None = None,
-        size: int = 1,
-        unit: str = RECORD,
-        noise: Source = EXACT,
-    ) -> None:
-        self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
-        if one_of(scale, budget):
-            self.scale = usable(scale)  # type: ignore[arg-type]
-            stated = Budget.gdp(self._mu())
-        else:
-            target = budget.mu()  # type: ignore[union-attr]
-            self.scale = usable(self.sensitivity / target * (1 + 4 * LATTICE))
-            self._reach(self._mu, target)
-            stated = Budget.gdp(target)
-        self.guarantee = self._stated(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
+    sort, source, wider = "gaussian", "Gaussian mechanism (Dong et al. 2022, Theorem 1)", 1 + 4 * LATTICE
+    allowed, stated = staticmethod(Budget.mu), staticmethod(Budget.gdp)
 
-    def _mu(self) -> float:
-        rho: float = float_noise("gaussian", self.size, self.scale).map(d_in=self.sensitivity)
-        return math.sqrt(2 * rho) * (1 + LATTICE)
-
-    def checked(self, value: ArrayLike) -> Any:
-        return _numbers(value, self.size)
-
-    def draw(self, value: Any) -> Any:
-        return _shaped(self.noise.gaussian(np.atleast_1d(value), self.scale), value)
+    def _loss(self) -> float:
+        return math.sqrt(2 * self._map()) * (1 + LATTICE)
 
 
-class Laplace(Mechanism[Any]):
+class Laplace(Additive):
     """Laplace noise on a number, or on a vector whose L1 norm moves by at most ``sensitivity``.
 
     Guarantee. Pure epsilon = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
@@ -123,35 +142,11 @@ class Laplace(Mechanism[Any]):
     0.5
     """
 
-    def __init__(
-        self,
-        sensitivity: float,
-        *,
-        scale: float | None = None,
-        budget: Budget | None = None,
-        size: int = 1,
-        unit: str = RECORD,
-        noise: Source = EXACT,
-    ) -> None:
-        self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
-        if one_of(scale, budget):
-            self.scale = usable(scale)  # type: ignore[arg-type]
-            stated = Budget.pure(self._epsilon())
-        else:
-            target = budget.pure_epsilon()  # type: ignore[union-attr]
-            self.scale = usable(self.sensitivity / target)
-            self._reach(self._epsilon, target)
-            stated = Budget.pure(target)
-        self.guarantee = self._stated(stated, unit, "Laplace mechanism (Dwork et al. 2006, Proposition 1)")
+    sort, source = "laplace", "Laplace mechanism (Dwork et al. 2006, Proposition 1)"
+    allowed, stated = staticmethod(Budget.pure_epsilon), staticmethod(Budget.pure)
 
-    def _epsilon(self) -> float:
-        return float(float_noise("laplace", self.size, self.scale).map(d_in=self.sensitivity))
-
-    def checked(self, value: ArrayLike) -> Any:
-        return _numbers(value, self.size)
-
-    def draw(self, value: Any) -> Any:
-        return _shaped(self.noise.laplace(np.atleast_1d(value), self.scale), value)
+    def _loss(self) -> float:
+        return self._map()
 
 
 class Exponential(Mechanism[int]):
