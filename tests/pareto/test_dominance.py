@@ -68,6 +68,19 @@ def test_hypervolume_equals_the_peer(p: int) -> None:
     assert hypervolume(points, [1.0] * p) == pytest.approx(peer.compute_hypervolume(points, np.ones(p)), rel=1e-12)
 
 
+@pytest.mark.parametrize("p", [2, 3])
+@pytest.mark.parametrize("digits", [1, 9])
+def test_front_and_hypervolume_equal_moocore(p: int, digits: int) -> None:
+    """An independent library in C, on clouds with many ties (one digit) and with none."""
+    moocore = pytest.importorskip("moocore")
+    rng = np.random.default_rng(11)
+    for n in (1, 2, 30, 400):
+        points = rng.random((n, p)).round(digits)
+        assert nondominated(points).tolist() == moocore.is_nondominated(points).tolist()
+        expected = moocore.hypervolume(points, ref=[0.9] * p)
+        assert hypervolume(points, [0.9] * p) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(clouds(2), clouds(3)), st.randoms(use_true_random=False))
 def test_hypervolume_grows_with_points_and_forgets_their_order(cloud: list[tuple[float, ...]], random: object) -> None:
