@@ -15,10 +15,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
-from benchmarks._gibo_lengths import lengthscales, normal_inputs
+from benchmarks._gibo_lengths import OURS, PRIVATE, RANDOM, SILENT, lengthscales, noisy_evaluations, private_best
 from benchmarks._gibo_paper import PLOTS, Recorder, descend, held, keep
 from benchmarks._gibo_problems import Silent
 from benchmarks._lines import chart
+from tacit.gp.design import best_radius
+from tacit.gp.kernels import RBF
 from tacit.optimise.shards import STEPS
 from tacit.privacy.noise import Simulation
 
@@ -157,7 +159,7 @@ def huber(repeats: int) -> list[Figure]:
 
 
 def machine(repeats: int) -> list[Figure]:
-    """4.4: support vector regression, d = 33, on a stand-in data set."""
+    """4.4: support vector regression, d = 33, on a stand-in data set. All parameters in logs, as in the public code."""
     folder = os.environ.get("TACIT_DATA")
     if not folder or not (Path(folder) / "blogfeedback.npz").exists():
         return []
@@ -165,7 +167,11 @@ def machine(repeats: int) -> list[Figure]:
 
     z = np.load(Path(folder) / "blogfeedback.npz")
     train, n, T = 300, 1000, 10
-    low, high = [-2.0] * 30 + [0.01, 0.1, 0.01], [2.0] * 30 + [1.0, 3.0, 5.0]
+    low = [-2.0] * 30 + list(np.log([0.01, 0.1, 0.01]))
+    high = [2.0] * 30 + list(np.log([1.0, 3.0, 5.0]))
+    # Length-scale 1, AdaGrad rate 1 and B = 1 in units of the log length-scales, a quarter of the cube.
+    radius = best_radius("simplex", RBF((1.0,) * 33), 5e-6) / 4
+    published = {"clip": 4.0, "design": "simplex", "lengthscale": 0.25, "radius": radius, "rate": 0.25}
     ends: dict[str, list[float]] = {}
     traces: dict[str, list[Any]] = {}
     for seed in range(repeats):
@@ -176,45 +182,59 @@ def machine(repeats: int) -> list[Figure]:
         X, y = (X - X[:train].mean(axis=0)) / X[:train].std(axis=0), (y - y[:train].mean()) / y[:train].std()
 
         def losses(x: np.ndarray, X: Any = X, y: Any = y) -> np.ndarray:
+            epsilon, C, gamma = np.exp(x[30:])
             S = X / np.exp(x[:30])
-            model = SVR(epsilon=x[30], C=x[31], gamma=x[32] / 30).fit(S[:train], y[:train])
-            return (model.predict(S[train:]) - y[train:]) ** 2
+            size = (S * S).sum(axis=1)
+            K = np.exp(-gamma * np.maximum(size[:, None] + size[:train] - 2 * S @ S[:train].T, 0))
+            model = SVR(kernel="precomputed", epsilon=epsilon, C=C).fit(K[:train], y[:train])
+            predicted = K[train:, model.support_] @ model.dual_coef_[0] + model.intercept_[0]
+            return (predicted - y[train:]) ** 2
 
         start = {f"x{j}": float(v) for j, v in enumerate(rng.uniform(low, high))}
-        options = {"clip": 1.0, "design": "simplex", "radius": 0.1, "rate": 0.2, "start": start}
-        keep(
-            ends,
-            traces,
-            "random search",
-            np.minimum.accumulate([losses(rng.uniform(low, high)).mean() for _ in range(34 * T)]),
-        )
-        for name, noise in (("DP-GIBO, mu = 1", Simulation(seed)), ("GIBO without noise", Silent())):
-            path, _ = descend(losses, low, high, n, 1.0, T, noise, options)
+        tried = [losses(rng.uniform(low, high)) for _ in range(34 * T)]
+        means = [float(found.mean()) for found in tried]
+        keep(ends, traces, RANDOM, np.minimum.accumulate(means))
+        ends.setdefault(PRIVATE, []).append(means[private_best(tried, seed)])
+        for name, noise in (("DP-GIBO, mu = 1", Simulation(seed)), (SILENT, Silent())):
+            path, _ = descend(losses, low, high, n, 1.0, T, noise, {**published, "start": start})
             keep(ends, traces, name, [float(losses(x).mean()) for x in path])
-    means = {k: float(np.mean(v)) for k, v in ends.items()}
-    chart(
-        PLOTS / "4.4-svm.svg",
-        "4.4 validation loss (stand-in data)",
-        {k: np.mean(traces[k], axis=0) for k in traces if "random" not in k},
-        x="step",
-        y="loss",
-    )
+        _, made = descend(losses, low, high, n, 1.0, 9, Simulation(seed), {"design": "simplex", "average": 0.5})
+        ends.setdefault(OURS, []).append(float(losses(np.array(list(made.params.values()))).mean()))
+        print(f"  4.4 {seed}: " + ", ".join(f"{k} {v[-1]:.3g}" for k, v in ends.items()), flush=True)
+    means_of = {k: float(np.mean(v)) for k, v in ends.items()}
+    lines = {k: np.mean(traces[k], axis=0) for k in traces if k != RANDOM}
+    chart(PLOTS / "4.4-svm.svg", "4.4 validation loss (stand-in data)", lines, x="step", y="loss")
     sizes = f"{train} training and {n} validation rows (paper: 5000 each), T = {T}, {repeats} repeats (paper: 5)"
     said = f"STAND-IN data: UCI BlogFeedback, not CT slice; {sizes}"
     figures = [
         Figure(f"4.4 loss, {k}", v, "", float(np.min(ends[k])), float(np.max(ends[k])), "", said)
-        for k, v in means.items()
+        for k, v in means_of.items()
     ]
-    best = means["DP-GIBO, mu = 1"] < means["random search"] and means["GIBO without noise"] < means["random search"]
-    gap = means["DP-GIBO, mu = 1"] - means["GIBO without noise"]
+    random, private, paper, silent = (means_of[k] for k in (RANDOM, PRIVATE, "DP-GIBO, mu = 1", SILENT))
+    won = sum(x < y for x, y in zip(ends[OURS], ends[PRIVATE], strict=True))
     return [
         *figures,
         Figure(
             "4.4 private gap",
-            gap,
+            paper - silent,
             "loss",
-            against=f"random search {means['random search']:.3g} at {34 * T} evaluations",
-            note=held("both beat random search, and the private one is a little worse", best and gap >= 0, said),
+            against=f"random search {random:.3g}, private random search {private:.3g}, at {34 * T} evaluations",
+            note=held(
+                "both beat random search, and the private one is a little worse",
+                max(paper, silent) < random and paper >= silent,
+                said,
+            ),
+        ),
+        Figure(
+            "4.4 our defaults with simplices, mu = 1, 338 evaluations",
+            means_of[OURS],
+            "loss",
+            against=f"random search {random:.3g}, private random search {private:.3g}, at {34 * T} evaluations",
+            note=held(
+                "beats private random search at equal guarantee",
+                means_of[OURS] < private,
+                f"better in {won} of {repeats}; {said}",
+            ),
         ),
     ]
 
@@ -224,7 +244,8 @@ def run(repeats: int) -> list[Figure]:
         return [
             *location(repeats),
             *huber(repeats),
-            *lengthscales(repeats),
-            *normal_inputs(repeats),
+            *lengthscales(repeats, "uniform"),
+            *lengthscales(repeats, "normal"),
+            *noisy_evaluations(repeats),
             *machine(min(repeats, 5)),
         ]
