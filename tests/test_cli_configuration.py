@@ -155,3 +155,10 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert "the configuration no.toml cannot be read: No such file" in run("--config", "no.toml", "audit").err
     Path("bytes.toml").write_bytes(b"\xff\xfe")
     assert "bytes.toml is not text in UTF-8" in run("--config", "bytes.toml", "audit").err
+
+
+def test_the_file_in_the_documentation_is_accepted() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "shell.md").read_text()
+    text = page.partition("```toml\n")[2].partition("```")[0]
+    made = configuration.parsed(Path("tacit.toml"), text, typer.main.get_command(app))
+    assert set(made) == {"tune", "ledger", "pareto", "curator", "modeler"}
