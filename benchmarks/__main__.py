@@ -10,6 +10,7 @@ tacit-bench --pages docs                                write the results pages 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("names", nargs="*", metavar="NAME", help="see --list")
     made.add_argument("--repeats", type=int, help="how often (default: what each benchmark says)")
-    made.add_argument("--threads", type=int, help="limit on threads of linear algebra (default: what each says)")
+    limit = int(os.environ["TACIT_THREADS"]) if os.environ.get("TACIT_THREADS") else None
+    made.add_argument("--threads", type=int, default=limit, help="of linear algebra (default: what each says)")
     made.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")
     made.add_argument("--fresh", action="store_true", help="measure again what this code has already measured")
     made.add_argument("--within", type=float, metavar="MINUTES", help="all that fits, by what the last runs took")
