@@ -12,7 +12,7 @@ import typer
 
 from tacit.cli_complete import algorithms, ledger_names, words
 from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, processes, remark
-from tacit.errors import BadInput
+from tacit.errors import BadInput, MissingExtra
 
 if TYPE_CHECKING:
     from tacit.pareto.front import Front
@@ -175,6 +175,10 @@ def _written(front: Front, out: Path | None) -> dict[str, str]:
 
     files = {"csv": front.to_csv(out / "front.csv"), "json": front.save(out / "front.json")}
     files |= {"drawing": front.plot().save(out / "front.svg"), "page": write(front, out / "front.html")}
+    try:
+        files["picture"] = front.plot().save(out / "front.png")
+    except MissingExtra as missing:
+        typer.echo(f"tacit: no front.png: {missing}", err=True)
     if front.private:
         files["certificate"] = out / "certificate.json"
         files["certificate"].write_text(json.dumps(front.release().certificate(), indent=1) + "\n")

@@ -14,6 +14,7 @@ import pytest
 from tacit.cli import main
 
 TESTS = str(Path(__file__).parents[1])
+NAMES = {"front.csv", "front.json", "front.svg", "front.html", "front.png"}
 QUICK = ["--delta", "0", "--trials", "6", "--startup", "4"]
 
 
@@ -34,7 +35,7 @@ def test_a_front_in_json_with_files_and_resumed(tmp_path: Path) -> None:
         6,
     )
     assert document["asked"][0]["tested"]["epsilon"] <= 50
-    assert {Path(f).name for f in document["files"].values()} == {"front.csv", "front.json", "front.svg", "front.html"}
+    assert {Path(f).name for f in document["files"].values()} == NAMES
     assert all((tmp_path / f).exists() for f in document["files"].values())
     more = tacit("pareto_toys:toy", *QUICK[:3], "9", "--startup", "4", "--out", "front", "--json", cwd=tmp_path)
     assert json.loads(more.stdout)["tested"][:6] == document["tested"]

@@ -1,0 +1,71 @@
+"""Small things to report on, the same every time; and a browser to look at them with."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit import Budget, Curator, Guarantee, Release
+from tacit.audit.games import Audit
+from tacit.optimise.tuned import Tuned
+from tacit.outsource.tokens import Tokens
+from tacit.pareto import Front, Point
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--hide-scrollbars"]
+SURE = Guarantee(Budget.gdp(0.25), unit="one validation record replaced", source="a theorem")
+KIND = "fixed-size lots without replacement, one record replaced"
+
+
+def observed() -> dict[str, Any]:
+    """The certificate of twenty observations, the last four of the chosen parameters."""
+    draws = np.random.default_rng(7)
+    params = [{"rate": float(x), "depth": int(d)} for x, d in zip(draws.uniform(size=20), draws.integers(1, 9, 20))]
+    params[-4:] = [params[9]] * 4
+    values = [0.1 + 0.3 * abs(p["rate"] - 0.5) + 0.01 * draws.normal() for p in params]
+    trials = [{"params": p, "value": v} for p, v in zip(params, values, strict=True)]
+    told = {"score": "the mean of 4 observations made after the choice"}
+    value = Tuned(params[9], 0.1234, "observed", "minimize", 0.005, 0.01, trials, told)
+    return Release(value, SURE).certificate()
+
+
+def descended() -> dict[str, Any]:
+    """The certificate of a path of fifteen steps over three parameters."""
+    steps = np.arange(16)
+    path = [{"a": 1 - 0.8 * 0.7**t, "b": 0.5 + 0.3 * 0.6**t * math.cos(t), "c": 0.02 * t} for t in steps.tolist()]
+    details = {"path": [path], "bias_trace": [[0.5 * 0.8**t for t in range(15)]], "noise_scale": 0.003}
+    return Release(Tuned(path[-1], None, "gibo", "maximize", details=details), SURE).certificate()
+
+
+def front(name: str = "logistic regression", shift: float = 0.0, label: str = KIND, **about: Any) -> Front:
+    draws = np.random.default_rng(3)
+    points = []
+    for e in np.geomspace(0.1, 8, 14).tolist():
+        mean = 0.95 - 0.4 / (1 + 2 * e) + shift - (0.05 if len(points) % 4 == 3 else 0.0)
+        runs = [float(np.clip(mean + 0.02 * z / (1 + e), 0, 1)) for z in draws.normal(size=5)]
+        points.append(Point.of({"rate": round(0.01 * e, 4), "lot": 10 + len(points), "loss": "log"}, e, runs))
+    return Front(tuple(points), label, 1e-6, name=name, **about)
+
+
+def audits() -> list[dict[str, Any]]:
+    numbers = [("laplace", 1.0, 0.94), ("observed", 4.4, 4.1), ("careless", 1.0, 2.3), ("projection", math.inf, 6.0)]
+    made = [Audit(n, f"a game of {n}", c, m, 1e-5, 0.99, 4000, 1.5, "exact draws", "a claim") for n, c, m in numbers]
+    return [a.to_json() for a in made]
+
+
+def curator(folder: Path, **about: Any) -> Path:
+    """The state folder of a study with seven exchanges. Exact answers are 0.4711 + row / 1000."""
+    rows = np.random.default_rng(0).uniform(-9, 9, (40, 2))
+    tokens = Tokens(folder / "tokens.json", environment="")
+    for name in ("alice", "bob"):
+        tokens.grant(name)
+    tokens.revoke("bob")
+    answers = 0.4711 + np.arange(40) / 1000
+    with Curator(rows, answers, epsilon=2.0, delta=1e-3, queries=20, state=folder, **about) as held:
+        for k in (3, 14, 15, 9, 26, 5, 35):
+            held.ask([k], modeler="alice" if k % 3 else "bob")
+    return folder
