@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.pareto.acquisition import Staircase, exact_privacy, hvpoi
+from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import hypervolume
 from tacit.pareto.surrogate import Scale
 
@@ -93,3 +93,19 @@ def test_ends_have_a_finite_logit_and_zero_a_finite_log() -> None:
 def test_an_empty_front_is_the_reference() -> None:
     stairs = Staircase.of(np.empty((0, 2)), REFERENCE)
     assert stairs.gained(np.array([2.0]), np.array([0.25]))[0] == pytest.approx(8 * 0.75)
+
+
+@pytest.mark.parametrize("many", [0, 12])
+def test_a_known_cost_makes_it_the_mean_volume_gained_over_draws(many: int) -> None:
+    """Against three-dimensional hypervolumes, one for each draw: five standard errors and 3% of quadrature."""
+    rng = np.random.default_rng(4)
+    points, corner = rng.random((many, 3)) * [12.0, 1.1, 6.0], (10.0, 1.0, 5.0)
+    e, c = np.r_[rng.uniform(0, 10, 8), 11.0, 1.0], np.r_[rng.uniform(0, 5, 8), 1.0, 5.5]
+    mean, sd = LOGIT.forward(rng.uniform(0.05, 0.9, 10)), rng.uniform(0.05, 1.0, 10)
+    worth = exact_privacy_and_cost(points, corner, (e, c), (mean, sd), LOGIT)
+    base = hypervolume(points, corner) if many else 0.0
+    for i in range(10):
+        f = LOGIT.inverse(mean[i] + sd[i] * rng.normal(size=400))
+        gains = np.array([hypervolume([*points.tolist(), [e[i], v, c[i]]], corner) - base for v in f])
+        assert abs(worth[i] - gains.mean()) <= 5 * gains.std() / 20 + 3e-2 * worth[i] + 1e-6
+    assert (worth[8:] == 0.0).all()

@@ -11,6 +11,7 @@ All shapes are (n,) over candidates; (n, k) over candidates and nodes or steps i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,7 +33,7 @@ class Staircase:
     f: Array
 
     @classmethod
-    def of(cls, points: Array, reference: tuple[float, float]) -> Staircase:
+    def of(cls, points: Array, reference: Sequence[float]) -> Staircase:
         """The staircase of points (n, 2) of epsilon and error; those beyond the reference do not count."""
         inside = points[(points < np.asarray(reference)).all(axis=1)] if len(points) else np.empty((0, 2))
         front = inside[nondominated(inside)]
@@ -78,6 +79,27 @@ def exact_privacy(front: Staircase, e: Array, mean: Array, deviation: Array, sca
     density = np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
     gain = front.gained(e[:, None], scale.inverse(mean[:, None] + sd[:, None] * u))
     worth[at] = reach * ((density * gain) @ w)
+    return worth
+
+
+def exact_privacy_and_cost(
+    points: Array, reference: Sequence[float], known: tuple[Array, Array], error: tuple[Array, Array], scale: Scale
+) -> Array:
+    """The same with a third objective: expected volume gained when epsilon and cost are ``known``, (n,).
+
+    ``points`` (k, 3) are epsilon, error and cost; ``error`` is mean and deviation on the model's scale. With F(x, y)
+    the lowest error of the front at epsilon <= x and cost <= y, the volume is the integral of E (F(x, y) - f)+. F takes
+    few values, so it is a sum over them: how much E (. - f)+ rises from one value to the next, times the area on which
+    F is no lower, which is what (epsilon, cost) gains over the points of lower error.
+    """
+    inside = points[(points < np.asarray(reference)).all(axis=1)] if len(points) else np.empty((0, 3))
+    front = inside[nondominated(inside)]
+    worth, before, nothing = (np.zeros(len(known[0])) for _ in range(3))
+    for level in np.r_[np.unique(front[:, 1]), reference[1]]:
+        below = exact_privacy(Staircase(np.array([0.0, 1.0]), np.array([level])), nothing, *error, scale)
+        lower = front[front[:, 1] < level][:, [0, 2]]
+        worth += (below - before) * Staircase.of(lower, (reference[0], reference[2])).gained(*known)
+        before = below
     return worth
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
-from tacit.errors import choice, count
+from tacit.errors import BadInput, choice, count
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.threads import one_thread
-from tacit.pareto.acquisition import Staircase, exact_privacy, hvpoi
+from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import nondominated
 from tacit.pareto.surrogate import Candidates, Epsilons, Model, around, scattered
 from tacit.space import Array, Params, Space
@@ -33,7 +33,7 @@ FAILED = "tacit:failed"
 POOL = 2048  # candidates over the whole space, their epsilons computed once
 CENTRES = 16  # points of the front that are searched around
 ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and its models
-Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2) and the models of error and epsilon
+Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2 or 3), models of error and epsilon
 
 
 class DParetoSampler(BaseSampler):
@@ -41,7 +41,9 @@ class DParetoSampler(BaseSampler):
 
     ``epsilons`` is the privacy oracle over many points at once. ``privacy_model="exact"`` (default) computes it for
     every candidate and models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the
-    known variance of an error, on its scale.
+    known variance of an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
+    objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
+    ``reference`` has three numbers.
 
     Follows. Avent et al. (2020), Algorithm 2; with "gp", equations 1 to 3.
     Differs. Startup points come from an evenly scattered sequence, not independent draws. Epsilon is computed, not
@@ -54,21 +56,27 @@ class DParetoSampler(BaseSampler):
         epsilons: Epsilons | None,
         *,
         startup: int = 16,
-        reference: tuple[float, float] = (10.0, 1.0),
+        reference: tuple[float, ...] = (10.0, 1.0),
         privacy_model: str = "exact",
         scales: tuple[str, str] = ("log", "logit"),
         noise: float = 0.0,
+        costs: Epsilons | None = None,
         seed: int = 0,
     ) -> None:
         choice("privacy_model", privacy_model, ("exact", "gp"))
+        if costs is not None and privacy_model == "gp":
+            raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
+        if len(reference) != 2 + (costs is not None):
+            raise BadInput(f"reference must have one number for each objective, got {reference!r}")
         self.space, self.startup, self.seed = space, count("startup", startup), count("seed", seed, least=0)
         self.epsilons = epsilons if privacy_model == "exact" else None
-        self.reference = (float(reference[0]), float(reference[1]))
+        self.reference, self.costs = tuple(float(r) for r in reference), costs
         self.published = privacy_model == "gp"
         self.first, self.second, self.smooth = Model(scales[0]), Model(scales[1], noise), noise > 0
         self._independent = RandomSampler(seed)
         self._features: dict[int, Array] = {}
         self._pool: Candidates | None = None
+        self._pool_cost: Array | None = None
 
     # What Optuna asks.
 
@@ -78,6 +86,8 @@ class DParetoSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        if len(study.directions) != len(self.reference):
+            raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
         done, failed, running = self.seen(study, but=trial.number)
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
@@ -109,7 +119,6 @@ class DParetoSampler(BaseSampler):
     ) -> Params:
         # Step 2: fit the models to what is known, and believe the rest.
         belief = self._believed(done, failed, running)
-        front = Staircase.of(belief[0], self.reference)
         # Step 3: maximise the acquisition over the pool and around the front, then once more around the best.
         pool = self._whole_space()
         everyone = [*done, *failed, *running]
@@ -121,7 +130,7 @@ class DParetoSampler(BaseSampler):
         centres = [everyone[i].params for i in best]
         local = around(self.space, centres, (0.2, 0.06, 0.02), max(8, 256 // len(centres) // 3), (self.seed, salt, 1))
         near = Candidates.at(self.space, local, self.epsilons)
-        worth = np.r_[self._worth(front, pool, belief), self._worth(front, near, belief)]
+        worth = np.r_[self._worth(pool, belief), self._worth(near, belief)]
         candidates = pool + near
         if not worth.any() and self.epsilons is not None:  # nothing below the reference: go where epsilon is smaller
             worth = -candidates.epsilon
@@ -129,7 +138,7 @@ class DParetoSampler(BaseSampler):
         nearer = Candidates.at(
             self.space, around(self.space, top, (0.05, 0.012), 16, (self.seed, salt, 2)), self.epsilons
         )
-        worth = np.r_[worth, self._worth(front, nearer, belief)]
+        worth = np.r_[worth, self._worth(nearer, belief)]
         candidates = candidates + nearer
         tried = {tuple(t.params.values()) for t in everyone}
         order = np.argsort(-worth)
@@ -140,9 +149,10 @@ class DParetoSampler(BaseSampler):
     def _believed(
         self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial]
     ) -> Belief:
-        """Values (n, 2) of all trials, known or believed, and the models that hold them."""
+        """Values (n, objectives) of all trials, known or believed, and the models that hold them."""
         values = np.array([t.values for t in done], float)
-        lost = np.column_stack([np.full(len(failed), np.inf), np.full(len(failed), values[:, 1].max())])
+        lost = np.full((len(failed), values.shape[1]), np.inf)
+        lost[:, 1] = values[:, 1].max()
         values = np.concatenate([values, lost])
         X, pending = self._matrix([*done, *failed]), self._matrix(running)
         pool, back = self._whole_space().features, self.second.scale.inverse
@@ -163,11 +173,16 @@ class DParetoSampler(BaseSampler):
                 z = float(privacy.posterior(x[None])[0][0])
                 privacy.append(x, z)
                 e[i] = self.first.scale.inverse(np.array(z))
-        return np.concatenate([values, np.column_stack([e, f])]), error, privacy
+        believed = [e, f] if self.costs is None else [e, f, self.costs([t.params for t in running])]
+        return np.concatenate([values, np.column_stack(believed)]), error, privacy
 
-    def _worth(self, front: Staircase, candidates: Candidates, belief: Belief) -> Array:
-        _, error, privacy = belief
+    def _worth(self, candidates: Candidates, belief: Belief) -> Array:
+        values, error, privacy = belief
         scale, z = self.second.scale, self._expected(error, candidates)
+        if self.costs is not None:
+            known = candidates.epsilon, self._cost(self.costs, candidates)
+            return exact_privacy_and_cost(values, self.reference, known, z, scale)
+        front = Staircase.of(values, self.reference)
         if privacy is None:
             return exact_privacy(front, candidates.epsilon, *z, scale)
         return hvpoi(front, self._expected(privacy, candidates), z, (self.first.scale, scale))
@@ -177,6 +192,13 @@ class DParetoSampler(BaseSampler):
         held = candidates is self._pool
         mean, variance = (gp.mean, gp.variance) if held else gp.posterior(candidates.features)
         return mean, np.sqrt(variance)
+
+    def _cost(self, costs: Epsilons, candidates: Candidates) -> Array:
+        if candidates is not self._pool:
+            return np.asarray(costs(candidates.params), float)
+        if self._pool_cost is None:
+            self._pool_cost = np.asarray(costs(candidates.params), float)
+        return self._pool_cost
 
     def _whole_space(self) -> Candidates:
         if self._pool is None:
