@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import difflib
 import json
 import os
 import sys
@@ -140,6 +138,8 @@ def _verb(goal: str) -> str:
 
 def _column(table: Path, name: str) -> str:
     """The name, if the header has it. Other names are not shown: a file without a header begins with a record."""
+    import difflib
+
     known = header(table)
     if known is not None and name not in known:
         near = difflib.get_close_matches(name, known, n=1)
@@ -150,6 +150,8 @@ def _column(table: Path, name: str) -> str:
 
 def header(table: Path) -> list[str] | None:
     """The names of the columns; None where they cannot be had without reading more."""
+    import csv
+
     try:
         if table.suffix.lower() == ".parquet":
             try:

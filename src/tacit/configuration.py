@@ -15,11 +15,9 @@ nearest name that is right; a secret in it is refused too.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import re
-import tomllib
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -57,6 +55,8 @@ def read(path: Path, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
 
 def parsed(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
     """As ``read``, of a text that may not have been written yet."""
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except ValueError as error:
@@ -161,6 +161,8 @@ def _kind(value: Any) -> str:
 
 
 def _unknown(path: Path, what: str, place: str, name: str, known: list[str]) -> NoReturn:
+    import difflib
+
     near = difflib.get_close_matches(name, known, n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
     raise BadInput(f"{path}: {place} is no {what}; {remedy}")
