@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from scipy import stats
 from tacit.errors import BadInput
 from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection, moved, threshold, usable
 from tacit.privacy.conversions import gdp_delta
-from tacit.privacy.noise import Simulation
+from tacit.privacy.noise import Exact, Simulation
 
 
 def table_of(transform: NoisyProjection | PublishedProjection, rows: np.ndarray) -> np.ndarray:
@@ -78,6 +80,32 @@ def test_computed_images_of_neighbours_stay_within_the_stated_sensitivity(d: int
     assert apart <= moved_by + made.rounding
     assert made.rounding < 1e-6
     assert made.sensitivity <= 1 + made.rounding + 1e-11
+
+
+class Watched(Exact):
+    """Exact noise that remembers, without keeping it, what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[weakref.ref[np.ndarray]] = []
+
+    def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
+        self.given.append(weakref.ref(values))
+        return super().gaussian(values, scale)
+
+
+def test_a_block_of_rows_is_let_go_once_it_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    # or a table of a million rows is all in memory by its end: OpenDP keeps its inputs in cycles of references
+    monkeypatch.setattr("tacit.outsource.transform.BLOCK", 100)
+    noise = Watched()
+    made = NoisyProjection(2, epsilon=1.0, delta=1e-5, noise=noise)
+    gc.collect()
+    gc.disable()  # as it is in effect between few and large allocations
+    try:
+        alive = [sum(one() is not None for one in noise.given) for _ in made.blocks(some_rows(1000, 2))]
+    finally:
+        gc.enable()
+    assert len(alive) == 20
+    assert max(alive) <= 2  # the block in hand and no other
 
 
 def test_coordinates_beyond_the_public_radius_are_cut() -> None:

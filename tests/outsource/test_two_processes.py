@@ -77,10 +77,12 @@ class Service:
         self.authority = cert
         self.process: subprocess.Popen[str] | None = None
 
-    def start(self) -> None:
+    def start(self, typed: int | None = None) -> None:
         command = [*TACIT, "curator", "serve", str(self.folder / "rows.csv"), *self.options, "--port", str(self.port)]
         with (self.folder / "errors.txt").open("a") as errors:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=ENVIRONMENT)
+            self.process = subprocess.Popen(
+                command, stdin=typed, stdout=subprocess.PIPE, stderr=errors, text=True, env=ENVIRONMENT
+            )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith("https://127.0.0.1:"), (self.folder / "errors.txt").read_text()
@@ -148,6 +150,24 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
     # asked to go on, a modeler with nothing left to ask needs no curator's evaluation
     log = [json.loads(line) for line in (tmp_path / "state" / "audit.jsonl").read_text().splitlines()]
     assert {line["status"] for line in log} == {200}
+
+
+def test_a_person_at_the_prompt_answers_a_modeler_elsewhere(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    service = Service(tmp_path, certificate)
+    service.options[1] = "-"
+    token = tacit("curator", "grant", "alice", "--state", str(tmp_path / "state")).stdout.strip()
+    service.start(subprocess.PIPE)
+    assert service.process is not None
+    assert service.process.stdin is not None
+    service.process.stdin.write("many\n2.5\n\n")  # no number, a number, and a row that has none
+    service.process.stdin.flush()
+    with Client(service.url, token=token, authority=service.authority) as client:
+        assert [a.value for a in client.ask([7, 8], request="request-78")] == [2.5, None]
+        service.process.stdin.close()  # the person has left: said as such, and nothing is told
+        with pytest.raises(Refused, match="row 9"):
+            client.ask([9], request="request-9")
+        assert [a.row for a in client.answers()] == [7, 8]
+    assert service.end() == 0
 
 
 def test_the_commands_say_what_they_did(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
