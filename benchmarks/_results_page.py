@@ -14,6 +14,8 @@ from benchmarks._runner import names, told
 HERE = Path(__file__).parent
 MOST = 8  # figures shown for one line of the checklist; the rest stand below
 Documents = dict[str, dict[str, Any]]
+PEERS = {"scikit-learn": "scikit-learn", "NumPy": "numpy", "BoTorch": "botorch", "Opacus": "opacus", "TPE": "optuna"}
+PEERS |= {"GPSampler": "optuna", "optuna": "optuna", "dp-accounting": "dp-accounting", "autodiff": "torch"}
 
 
 def found(spec: str, documents: Documents) -> list[tuple[str, Row]]:
@@ -54,7 +56,15 @@ def headlines(documents: Documents, pictures: list[str]) -> list[str]:
     rows = []
     for words, spec in asked["speed"]["figures"]:
         rows += [
-            [f"{words}{_which(r)}", _times(r), _spread(r), shown(r.goal), r.met, r.against, f"`{name}`"]
+            [
+                f"{words}{_which(r)}",
+                _times(r),
+                _spread(r),
+                shown(r.goal),
+                r.met,
+                _peer(words, r, documents[name]),
+                f"`{name}`",
+            ]
             for name, r in found(spec, documents)
         ] or [[words, "missing", "", "", "", "", f"`{spec.split('|')[0].strip()}`"]]
     lines += table(head, rows) + picture("results-speed.svg", "How many times faster, against each peer", pictures)
@@ -79,11 +89,25 @@ def _which(r: Row) -> str:
 
 
 def _times(r: Row) -> str:
+    if r.unit == "x faster" and r.value < 1:
+        return f"**{shown(1 / r.value)}x** slower"
     return f"**{shown(r.value)}x** {r.unit.removeprefix('x').strip()}".strip()
 
 
 def _spread(r: Row) -> str:
-    return f"{shown(r.low)} to {shown(r.high)}" if r.low is not None else ""
+    if r.low is None or r.high is None:
+        return ""
+    turned = r.unit == "x faster" and r.value < 1
+    return f"{shown(1 / r.high)} to {shown(1 / r.low)}" if turned else f"{shown(r.low)} to {shown(r.high)}"
+
+
+def _peer(words: str, r: Row, doc: dict[str, Any]) -> str:
+    """What it is held against and in which version, without the goal, which has a column of its own."""
+    parts = [part.strip() for part in re.split(r"[;,] |(?=\bgoal)", r.against)]
+    parts = [part for part in parts if part and not part.startswith(("goal", "above 1"))]
+    known = [lib for name, lib in PEERS.items() if name in words and lib in doc["machine"]]
+    versions = [f"{lib} {doc['machine'][lib]}" for lib in dict.fromkeys(known)]
+    return ", ".join(parts + [v for v in versions if v.lower() not in r.against.lower()])
 
 
 def checklist(documents: Documents) -> list[str]:
