@@ -159,4 +159,16 @@ def basins(d: int, n: int, seed: int) -> Problem:
     return _made("basins", d, n, losses, good, seed)
 
 
-ALL = (bowl, valley, errors, waves, lengths)
+def plateau(d: int, n: int, seed: int) -> Problem:
+    """A hole in a plain: far from it there is next to no slope to follow."""
+    rng = np.random.default_rng((seed, d, 8))
+    target = 0.1 + 0.8 * rng.random(d)
+    centres = target + 0.03 * rng.normal(size=(n, d))
+
+    def losses(u: np.ndarray) -> np.ndarray:
+        return 1 - np.exp(-((u - centres) ** 2).mean(axis=1) / (2 * 0.08**2))
+
+    return _made("plateau", d, n, losses, target, seed)
+
+
+ALL = (bowl, valley, errors, waves, lengths, basins, plateau)
