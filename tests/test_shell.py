@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from shell_parts import child, leaves
@@ -151,6 +152,10 @@ def test_a_defect_is_told_by_type_and_place_not_by_its_words(at: Path, monkeypat
     assert "KeyError in test_shell.py, line" in said.err
     assert "4711" not in said.err
     assert "Traceback" not in said.err
+    failing = type("StorageInternalError", (Exception,), {})("disk full")  # as Optuna's is called
+    monkeypatch.setattr("tacit.privacy.ledger.Ledger.open", Mock(side_effect=failing))
+    assert "What was stored before is kept. When it works again: tacit ledger open x" in run("ledger", "open", "x").err
+    monkeypatch.setattr("tacit.privacy.ledger.Ledger.open", broken)
     monkeypatch.setenv("TACIT_DEBUG", "1")
     assert "Traceback" in run("ledger", "open", "x", "--mu", "1").err
 

@@ -190,6 +190,11 @@ def _usage(error: Any) -> int:
 
 def _defect(error: Exception) -> str:
     """Type and place only: a message may quote the data."""
+    if type(error).__name__ in ("StorageInternalError", "OperationalError"):  # of Optuna and SQLAlchemy, not imported
+        return (
+            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone. "
+            f"What was stored before is kept. When it works again: {again()}"
+        )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "an unknown place"
     return (
