@@ -62,12 +62,14 @@ def run(repeats: int) -> list[Figure]:
             for value in values:
                 options = {**ABOUT.get(name, {}), name: value, **WITH.get(str(value), {})}
                 small = name == "lengthscale"  # the optimised design is slow: fewer problems
-                by_kind = regrets(options, 1 if small else seeds, ALL[:2] if small else ALL)
+                default = defaults.get(name, Settings.__dataclass_fields__[name].default)
+                chosen = "the default" if value == default else ""
+                if chosen and not small:
+                    by_kind = usual = usual or regrets({}, seeds)
+                else:
+                    by_kind = regrets(options, 1 if small else seeds, ALL[:2] if small else ALL)
                 found = np.concatenate(list(by_kind.values()))
                 mean, error = float(found.mean()), float(found.std(ddof=1)) / math.sqrt(len(found))
-                chosen = (
-                    "the default" if value == defaults.get(name, Settings.__dataclass_fields__[name].default) else ""
-                )
                 each = ", ".join(f"{kind} {np.mean(v):.3f}" for kind, v in by_kind.items())
                 note = f"{len(found)} runs: {each}" + (f"; with {options}" if len(options) > 1 else "")
                 label = f"{name} = {value}"

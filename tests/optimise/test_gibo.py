@@ -206,6 +206,59 @@ def test_the_best_of_several_starts_is_chosen_by_its_noisy_score() -> None:
     assert [len(path) for path in made.value.details["path"]] == [11, 11]
 
 
+def test_a_scan_begins_in_the_better_of_two_basins() -> None:
+    def basins(params):
+        x = np.array(list(params.values()))
+        return np.full(N, min(0.2 + ((x - 0.6) ** 2).mean(), 4 * ((x - 0.15) ** 2).mean()))
+
+    space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)})
+    from_scan, from_middle = (release(problem(basins, space=space, options=o)) for o in ({}, {"scan": 0}))
+    np.testing.assert_allclose(found(from_scan), 0.15, atol=0.05)
+    np.testing.assert_allclose(found(from_middle), 0.6, atol=0.05)
+
+
+def test_several_starts_begin_at_the_best_places_of_the_scan() -> None:
+    details = release(problem(options={"starts": 3})).value.details
+    best = np.argsort(details["scan"]["scores"])[:3]
+    assert [path[0] for path in details["path"]] == [details["scan"]["places"][i] for i in best]
+
+
+def test_a_scan_that_was_claimed_and_lost_begins_in_the_middle_and_is_not_drawn_again(tmp_path) -> None:
+    file = tmp_path / "gibo.jsonl"
+    release(problem(trials=2, file=file))
+    kept = file.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(kept) if '"keep": "scan"' in line)
+    file.write_text("".join(kept[:at]))
+    details = release(problem(trials=2, file=file)).value.details
+    assert details["path"][0][0] == dict.fromkeys("abcd", 0.5)
+    assert details["scan"]["scores"] == [None] * 32
+    assert '"keep": "scan"' not in file.read_text()
+
+
+def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_path) -> None:
+    file = tmp_path / "gibo.jsonl"
+    release(problem(trials=2, file=file))
+    first = json.loads(file.read_text().splitlines()[0])
+    for name in ("scan", "scan_budget"):  # settings that it did not have
+        del first["terms"]["settings"][name]
+    file.write_text(json.dumps(first) + "\n")
+
+    def never(params):
+        raise AssertionError("evaluated")
+
+    with pytest.raises(BadInput, match=r"other terms \(settings\); use another folder"):
+        release(problem(never, trials=2, file=file))
+
+
+def test_the_radius_shrinks_from_the_first_step_to_the_last() -> None:
+    middle, settings = np.full(D, 0.5), Settings.of({}, (0, 1), SPACE)
+    designs = Designs(settings, SPACE, 6)
+    reached = [np.abs(designs.at(middle, t).points - middle).max() for t in range(6)]
+    np.testing.assert_allclose(reached, np.geomspace(0.3, 0.05, 6))
+    fixed = Designs(Settings.of({"radius": 0.2}, (0, 1), SPACE), SPACE, 6)
+    np.testing.assert_allclose([np.abs(fixed.at(middle, t).points - middle).max() for t in (0, 5)], 0.2)
+
+
 def test_maximising_is_minimising_the_negative() -> None:
     def negative(params):
         return 1 - Part(DATA)(params)
@@ -307,6 +360,12 @@ def test_one_spoiled_record_breaks_nothing(spoil) -> None:
         ({"options": {"lengthscale": [1.0, 2.0]}}, "lengthscale must be one number or 4"),
         ({"options": {"starts": 2, "score_budget": 0.0}}, "several starts need score_budget"),
         ({"options": {"starts": 30}}, "30 starts need"),
+        ({"options": {"starts": 4, "scan": 3}}, "3 places cannot give 4 starts"),
+        ({"options": {"scan": 8, "start": dict.fromkeys("abcd", 0.5)}}, "start or scan, not both"),
+        ({"options": {"scan": -1}}, "scan must be at least 0"),
+        ({"options": {"scan_budget": 0.95, "score_budget": 0.05}}, "leave something to the steps"),
+        ({"options": {"radius": (0.3, 0.2, 0.1)}}, "the first and the last radius"),
+        ({"options": {"radius": (0.3, 0.0)}}, "radius must be positive"),
         ({"options": {"average": 2.0}}, "average"),
         ({"options": {"eta": 1.0}}, "takes no option eta"),
         ({"options": {"evaluation_noise": -1.0}}, "evaluation_noise"),
