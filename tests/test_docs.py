@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,10 +102,15 @@ def commands(page: Path) -> Iterator[list[str]]:
             yield from (shlex.split(call, comments=True) for call in line.split(", tacit "))
 
 
+@cache
+def the_command() -> Any:
+    return typer.main.get_command(app)
+
+
 @each_page
 def test_a_command_has_the_verbs_and_options_that_are_told_of(page: Path) -> None:
     for words in commands(page):
-        at: Any = typer.main.get_command(app)
+        at = the_command()
         words = words[1:] if words[0] == "tacit" else words
         while words and hasattr(at, "commands"):
             assert words[0] in at.commands or words[0].startswith("-"), f"{named(page)}: tacit has no verb {words[0]}"
