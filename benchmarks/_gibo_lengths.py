@@ -62,6 +62,7 @@ PUBLISHED = {
     "rate": 0.2,
 }
 RANDOM, PRIVATE, UCB, OURS = "random search", "private random search, mu = 1", "GP-UCB", "our defaults, mu = 1"
+WHERE = {"uniform": "4.3", "normal": "4.3 with normal inputs:"}
 SCANNED, SILENT = "DP-GIBO, mu = 1, from the best of a scan", "GIBO without noise"
 
 
@@ -93,12 +94,12 @@ def compared(inputs: str, seed: int, ends: dict[str, list[float]], traces: dict[
 
 def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure]:
     """The rows of 4.3, and its claims."""
-    means = {k: float(np.mean(v)) for k, v in ends.items()}
+    means, where = {k: float(np.mean(v)) for k, v in ends.items()}, WHERE[inputs]
     figures = []
     for k, v in ends.items():
         wins = sum(x < y for x, y in zip(v, ends[PRIVATE], strict=True))
         note = f"median {np.median(v):.3g}; better than private random search in {wins} of {repeats}"
-        figures.append(Figure(f"4.3, {inputs} inputs: {k}", means[k], "loss", min(v), max(v), "", note))
+        figures.append(Figure(f"{where} loss, {k}", means[k], "", min(v), max(v), "", note))
     stuck = sum(x > 2 * y for x, y in zip(ends[SILENT], ends[RANDOM], strict=True))
     ours = "100 training rows are ours, radius, length-scale and AdaGrad rate those of the public code for 4.4"
     said = f"{repeats} repeats (paper: 10); {ours}; random search and GP-UCB are not private"
@@ -109,14 +110,14 @@ def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure
     return [
         *figures,
         Figure(
-            f"4.3, {inputs} inputs: DP-GIBO as published, mu = 1, 275 evaluations",
+            f"{where} DP-GIBO, mu = 1, 275 evaluations",
             paper,
             "loss",
             against=both,
             note=held("beats random search and GP-UCB", paper < best, f"{start}; {said}"),
         ),
         Figure(
-            f"4.3, {inputs} inputs: our defaults, mu = 1, 252 evaluations",
+            f"{where} our defaults, mu = 1, 252 evaluations",
             means[OURS],
             "loss",
             against=both,
@@ -128,7 +129,7 @@ def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure
             ),
         ),
         Figure(
-            f"4.3, {inputs} inputs: private gap at mu = 0.1, 0.3, 1",
+            f"{where} private gap at mu = 0.1, 0.3, 1",
             gaps[0],
             "loss",
             against=f"{gaps[1]:.3g} at 0.3, {gaps[2]:.3g} at 1",
@@ -145,7 +146,13 @@ def lengthscales(repeats: int, inputs: str) -> list[Figure]:
         compared(inputs, seed, ends, traces)
         print(f"  4.3 {inputs} {seed}: " + ", ".join(f"{k} {v[-1]:.3g}" for k, v in ends.items()), flush=True)
     lines = {k: np.mean(v, axis=0) for k, v in traces.items() if "mu" in k or "without" in k}
-    chart(PLOTS / f"4.3-mu-{inputs}.svg", f"4.3, {inputs} inputs: validation loss", lines, x="step", y="loss")
+    chart(
+        PLOTS / f"4.3-mu{'-normal' * (inputs == 'normal')}.svg",
+        f"4.3, {inputs} inputs: validation loss",
+        lines,
+        x="step",
+        y="loss",
+    )
     return told(inputs, ends, repeats)
 
 
@@ -170,6 +177,7 @@ def noisy_evaluations(repeats: int) -> list[Figure]:
         float(np.mean(ends[k])) for k in (*(f"noise 0.01, modelled as {s}" for s in ("0.0001", "0.01", "1")), RANDOM)
     )
     return [
+        *(Figure(f"4.3 loss, {k}", float(np.mean(ends[k])), "", min(ends[k]), max(ends[k])) for k in traces),
         Figure(
             "C.5 loss with the noise underestimated",
             low,
@@ -178,7 +186,7 @@ def noisy_evaluations(repeats: int) -> list[Figure]:
             note=held(
                 "underestimating the noise hurts most", low > max(mid, high), f"{repeats} repeats; uniform inputs"
             ),
-        )
+        ),
     ]
 
 
