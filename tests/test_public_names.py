@@ -16,6 +16,7 @@ PUBLIC = {
     "Int",
     "Ledger",
     "Modeler",
+    "Plan",
     "Private",
     "PrivateSearchCV",
     "RegularisedClassifier",
@@ -29,6 +30,7 @@ PUBLIC = {
     "compose",
     "mechanisms",
     "pareto",
+    "plan",
     "private",
     "tune",
 }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tacit.optimise.shards import Shards as Shards
     from tacit.outsource.curator import Curator as Curator
     from tacit.outsource.modeler import Modeler as Modeler
+    from tacit.planning.plan import Plan as Plan
+    from tacit.planning.plan import plan as plan
     from tacit.privacy import mechanisms as mechanisms
     from tacit.privacy.accounting import compose as compose
     from tacit.privacy.guarantee import Budget as Budget
@@ -43,6 +45,7 @@ _HOMES = {
     "Int": "tacit.space",
     "Ledger": "tacit.privacy.ledger",
     "Modeler": "tacit.outsource.modeler",
+    "Plan": "tacit.planning.plan",
     "Private": "tacit.privacy.private",
     "PrivateSearchCV": "tacit.integrations.sklearn",
     "RegularisedClassifier": "tacit.optimise.regularised",
@@ -55,6 +58,7 @@ _HOMES = {
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",
     "pareto": "tacit",
+    "plan": "tacit.planning.plan",
     "private": "tacit.integrations.optuna",
     "tune": "tacit.tuning",
 }

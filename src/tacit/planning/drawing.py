@@ -75,7 +75,7 @@ class _Axes:
         if want is not None and want < self.top:
             parts.append(self._level(want, "wanted"))
         for k in range(math.ceil(self.low / math.log(10)), math.floor(self.high / math.log(10)) + 1):
-            shown = f"{10**k:,}" if k < 6 else f"10^{k}"
+            shown = f"{10 ** (k % 3)}{('', 'k', 'M', 'G')[k // 3]}"
             parts.append(f'<text x="{self.x(10**k):.1f}" y="{floor + 18}" text-anchor="middle">{shown}</text>')
         parts.append(f'<text x="{self.left + PANEL / 2:.1f}" y="{floor + 36}" text-anchor="middle">records</text>')
         if first:

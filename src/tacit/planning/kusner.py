@@ -21,7 +21,7 @@ MOST_GAIN = 20_000_000  # candidates times trials, beyond which the noise of the
 
 @dataclass(frozen=True)
 class Choice:
-    """How Algorithm 1 (and 2) would choose: the change it hides and its Gumbel noise, in prior sd."""
+    """How Algorithms 1 and 2 would choose: the change it hides and its Gumbel noise, in prior sd."""
 
     sensitivity: float
     scale: float
@@ -42,7 +42,7 @@ def choice_scale(case: Case) -> float:
     return _mechanism(case)[0].scale
 
 
-def choice(case: Case) -> Choice:
+def choice(case: Case, algorithm: int = 1) -> Choice:
     """What the prior says: a draw of it is seen as well as can be, and still hidden by so much noise.
 
     The prior is the one `tacit.tune` has by default, but for its scale: a uniform choice loses the spread.
@@ -53,7 +53,7 @@ def choice(case: Case) -> Choice:
     weights = np.exp((f - f.max(axis=0)) / pick.scale)
     apart = 0.5 * np.abs(weights / weights.sum(axis=0) - 1 / len(f)).sum(axis=0)
     bound = prior.scale * pick.scale * (math.log(case.candidates) + math.log(1 / k.MISS))
-    guarantee = conditional(p, c, prior, "Corollaries 1 and 2", 1)
+    guarantee = conditional(p, c, prior, f"Corollaries 1 and {1 + algorithm}", algorithm)
     about = (bound, 1 - (c.delta + k.MISS), guarantee, _score_noise(case, c, prior))
     return Choice(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
 

@@ -124,8 +124,9 @@ def _descent(method: str, case: Case) -> Outlook:
 
     p = problem(True)
     sigma, clip, one = p.mechanism.scale, settings.clip, min(shares(settings, steps))
-    scored = settings.starts if p.scoring is not None else 0
-    evaluations = steps * Designs(settings, space).at(np.full(d, 0.5), 0).new + scored
+    each = Designs(settings, space).at(np.full(d, 0.5), 0).new
+    more = (len(p.places) if p.scanning is not None else 0) + (settings.starts if p.scoring is not None else 0)
+    evaluations = steps * each + more
     off = math.sqrt(d) / 2 * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
     return Outlook(
         method,
@@ -138,13 +139,13 @@ def _descent(method: str, case: Case) -> Outlook:
         "convex losses, gradients below the clip, best step length (projected stochastic gradient descent)",
         _experience(method, case),
         refused=_refused(lambda: problem(False)),
-        notes=(f"{steps} steps of {evaluations // steps} evaluations; finds the nearest valley, not the best one",),
+        notes=(f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best",),
     )
 
 
 def _conditional(method: str, case: Case) -> Outlook:
     """Kusner's Algorithms 1 and 2."""
-    made = kusner.choice(case)
+    made = kusner.choice(case, algorithm=int(method[-1]))
     amount = f"epsilon = {case.budget.amount:g}"
     truth = (
         f"at {amount} its choice among {case.candidates} candidates is a uniform one to within "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-FEW = {"design": "simplex", "average": 0.0, "starts": 1}  # as few evaluations as a step can do with, one descent
+# as few evaluations as a step can do with, all of them for one descent from the middle
+FEW = {"design": "simplex", "average": 0.0, "radius": 0.2, "starts": 1, "scan": 0}
 
 
 def few_steps(trials: int, dimensions: int) -> int:

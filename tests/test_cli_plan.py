@@ -1,0 +1,66 @@
+"""`tacit plan` from the shell: a table, one JSON document, a picture, refusals with their exit codes."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tacit.cli import main
+
+CASE = ["--records", "1000", "--dimensions", "2", "--trials", "20"]
+Said = Callable[..., Any]
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Said:
+    """The command in this process: its exit code and both streams."""
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str) -> Any:
+        monkeypatch.setattr("sys.argv", ["tacit", "plan", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return SimpleNamespace(returncode=left.value.code or 0, stdout=out, stderr=err)
+
+    return said
+
+
+def test_a_table_and_a_picture_for_a_person(plan: Said, tmp_path: Path) -> None:
+    done = plan(*CASE, "--spread", "0.1", "--picture", "plan.svg")
+    assert done.returncode == 0, done.stderr
+    assert "epsilon = 1, delta = 1e-06" in done.stdout
+    assert "Recommended: " in done.stdout
+    assert done.stdout.rstrip().endswith("plan.svg")
+    ET.parse(tmp_path / "plan.svg")
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.svg"]  # no ledger, no study
+
+
+def test_one_json_document_and_nothing_else(plan: Said) -> None:
+    done = plan(*CASE, "--mu", "0.5", "--bounds", "0", "5", "--want", "0.1", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["records"], document["spread"], document["spread_assumed"]) == (1000, 0.5, True)
+    assert document["budget"] == {"notion": "gdp", "parameters": {"mu": 0.5}}
+    assert document["needed"]["gibo"]["one valley"]["records"] > 0
+    assert done.stderr == ""
+
+
+def test_bad_usage_is_one_line_and_exit_code_two(plan: Said) -> None:
+    for wrong, words in (
+        ([*CASE[:2], "--dimensions", "0"], "dimensions must be at least 1"),
+        ([*CASE, "--want", "-1"], "want must be positive"),
+        ([*CASE, "--epsilon", "1", "--mu", "1"], "give one budget"),
+        ([*CASE, "--picture", "plan.gif"], "saved as .svg"),
+    ):
+        done = plan(*wrong)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
