@@ -35,6 +35,7 @@ from tacit.space import Int, Space
 
 TITLE = "Adult: evaluations to reach 98% and 99% of the best front's hypervolume"
 LONG = True
+REPEATS = 5
 
 DELTA, REFERENCE, STARTUP = 1e-5, (10.0, 1.0), 16
 SEEDS, POINTS, RANDOM, RUNS, SMALLEST_LOT = 10, 64, 256, 2, 32

@@ -22,6 +22,7 @@ from tacit.space import Int, Space
 
 TITLE = "MNIST: fronts of 784-1000-10 and 784-128-64-10 at a small budget, against random search"
 LONG = True
+REPEATS = 2
 
 DELTA, REFERENCE, STARTUP, POINTS, SETS = 1e-5, (10.0, 1.0), 16, 32, 2
 RECORDS, EPOCHS, SMALLEST_LOT = 6_000, 3, 64

@@ -30,6 +30,7 @@ from tacit.space import Params
 
 TITLE = "Output perturbation on Adult: share of the exact front's hypervolume"
 LONG = True
+REPEATS = 3
 
 DELTA, DRAWS, STARTUP, POINTS, RANDOM, SEEDS = 1e-6, 50, 8, 32, 64, 3
 GRID = (48, 200)

@@ -25,6 +25,7 @@ from tacit.space import Float, Params, Space
 
 TITLE = "Two-objective proposals in 5-D: cost of 16 + 256, and hypervolume on DTLZ2 after 16 + 34"
 LONG = True
+REPEATS = 3
 
 STARTUP, PROPOSALS, SHORT, REFERENCE = 16, 256, 34, (1.5, 1.5)
 NAMES = [f"x{i}" for i in range(5)]

@@ -32,6 +32,7 @@ from tacit.space import Array, Params, Space
 
 TITLE = "Sparse vector: evaluations to reach 99% of the exact front's hypervolume"
 LONG = True
+REPEATS = 5
 
 SEEDS, SLOW_SEEDS, STARTUP, NOISES = 10, 3, 8, 240
 BOTORCH, NOISELESS = "BoTorch qLogEHVI", "DPareto on the exact F1"
