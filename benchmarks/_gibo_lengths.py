@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure
-from benchmarks._gibo_paper import BOUNDS, PLOTS, descend, held, keep
+from benchmarks._gibo_paper import BOUNDS, PLOTS, descend, gathered, held, keep
 from benchmarks._gibo_problems import Silent
 from benchmarks._lines import chart
 from tacit.gp.design import best_radius
@@ -73,14 +73,15 @@ def private_best(tried: list[np.ndarray], seed: int, mu: float = MU) -> int:
     return int(np.argmin([mean.draw(mean.total(losses)) for losses in tried]))
 
 
-def compared(inputs: str, seed: int, ends: dict[str, list[float]], traces: dict[str, list[Any]]) -> None:
+def compared(inputs: str, seed: int) -> tuple[dict[str, float], dict[str, list[float]]]:
     """One repeat of 4.3: the paper's methods from its random start, and ours, at about 265 evaluations each."""
+    ends, traces = dict[str, float](), dict[str, list[float]]()
     f, rng = regression(seed, inputs), np.random.default_rng((seed, 6))
     start = {f"x{j}": v for j, v in enumerate(5 * rng.random(10))}
     tried = [f(5 * rng.random(10)) for _ in range(TRIALS)]
     means = [float(losses.mean()) for losses in tried]
     keep(ends, traces, RANDOM, np.minimum.accumulate(means))
-    ends.setdefault(PRIVATE, []).append(means[private_best(tried, seed)])
+    ends[PRIVATE] = means[private_best(tried, seed)]
     keep(ends, traces, UCB, np.minimum.accumulate(upper_confidence(f, rng)))
     for mu in (0.1, 0.3, 1.0, np.inf):
         noise = Silent() if mu == np.inf else Simulation(seed)
@@ -89,7 +90,8 @@ def compared(inputs: str, seed: int, ends: dict[str, list[float]], traces: dict[
         keep(ends, traces, name, [float(f(x).mean()) for x in path])
     for name, steps, options in ((SCANNED, 21, {**PUBLISHED, "scan": 32}), (OURS, 11, {"average": 0.5})):
         _, made = descend(f, *BOX, RECORDS, MU, steps, Simulation(seed), options)
-        ends.setdefault(name, []).append(float(f(np.array(list(made.params.values()))).mean()))
+        ends[name] = float(f(np.array(list(made.params.values()))).mean())
+    return ends, traces
 
 
 def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure]:
@@ -140,11 +142,7 @@ def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure
 
 def lengthscales(repeats: int, inputs: str) -> list[Figure]:
     """4.3: length-scales in [0, 5]^10, n = 4500, b = 11, T = 25, B = 1, AdaGrad."""
-    ends: dict[str, list[float]] = {}
-    traces: dict[str, list[Any]] = {}
-    for seed in range(repeats):
-        compared(inputs, seed, ends, traces)
-        print(f"  4.3 {inputs} {seed}: " + ", ".join(f"{k} {v[-1]:.3g}" for k, v in ends.items()), flush=True)
+    ends, traces = gathered(repeats, f"4.3, {inputs} inputs", lambda seed: compared(inputs, seed))
     lines = {k: np.mean(v, axis=0) for k, v in traces.items() if "mu" in k or "without" in k}
     chart(
         PLOTS / f"4.3-mu{'-normal' * (inputs == 'normal')}.svg",
@@ -158,12 +156,12 @@ def lengthscales(repeats: int, inputs: str) -> list[Figure]:
 
 def noisy_evaluations(repeats: int) -> list[Figure]:
     """C.5: evaluations with noise of 0.01, modelled as 0.01, 1 and 0.0001."""
-    ends: dict[str, list[float]] = {}
-    traces: dict[str, list[Any]] = {}
-    for seed in range(repeats):
+
+    def once(seed: int) -> tuple[dict[str, float], dict[str, list[float]]]:
+        ends, traces = dict[str, float](), dict[str, list[float]]()
         f, rng = regression(seed, "uniform"), np.random.default_rng((seed, 6))
         start = {f"x{j}": v for j, v in enumerate(5 * rng.random(10))}
-        ends.setdefault(RANDOM, []).append(min(float(f(5 * rng.random(10)).mean()) for _ in range(TRIALS)))
+        ends[RANDOM] = min(float(f(5 * rng.random(10)).mean()) for _ in range(TRIALS))
         for sigma in (0.01, 1.0, 1e-4):
             jitter = np.random.default_rng((seed, 8))
             noisy = {**PUBLISHED, "radius": None, "evaluation_noise": sigma, "start": start}
@@ -171,6 +169,9 @@ def noisy_evaluations(repeats: int) -> list[Figure]:
                 lambda x, f=f, j=jitter: f(x) + 0.01 * j.normal(), *BOX, RECORDS, MU, T, Simulation(seed), noisy
             )
             keep(ends, traces, f"noise 0.01, modelled as {sigma:g}", [float(f(x).mean()) for x in path])
+        return ends, traces
+
+    ends, traces = gathered(repeats, "C.5", once)
     lines = {k: np.mean(v, axis=0) for k, v in traces.items()}
     chart(PLOTS / "C.5-noise.svg", "C.5-noise: validation loss", lines, x="step", y="loss")
     low, mid, high, random = (

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import tacit
+from benchmarks._parts import kept
 from tacit.objective import Objective
 from tacit.optimise.gibo import Problem, release
-from tacit.optimise.gibo_design import Settings
+from tacit.optimise.gibo_design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 
@@ -47,6 +48,24 @@ def held(claim: str, yes: bool, more: str = "") -> str:
     return f"claim: {claim}: {'HELD' if yes else 'DID NOT HOLD'}{'; ' + more if more else ''}"
 
 
-def keep(ends: dict[str, list[float]], traces: dict[str, list[Any]], name: str, trace: Any) -> None:
-    ends.setdefault(name, []).append(float(trace[-1]))
-    traces.setdefault(name, []).append(trace)
+def piece(name: str, seed: int, work: Callable[[], tuple[dict[str, Any], dict[str, Any]]]) -> tuple[Any, Any]:
+    """One repeat of a long experiment, final losses and traces by method, kept so that a second run goes on."""
+    settings = repr((RADIUS, SCAN, SCANNED, RATE, CLIP, AVERAGE))
+    ends, traces = kept("gibo_paper", {"experiment": name, "seed": seed, "defaults": settings}, work)
+    return ends, traces
+
+
+def gathered(repeats: int, name: str, work: Callable[[int], tuple[dict[str, Any], dict[str, Any]]]) -> tuple[Any, Any]:
+    """All repeats of an experiment: lists of final losses, and of traces, by method."""
+    ends, traces = dict[str, list[float]](), dict[str, list[Any]]()
+    for seed in range(repeats):
+        found, along = piece(name, seed, lambda seed=seed: work(seed))  # type: ignore[misc]
+        for whole, part in ((ends, found), (traces, along)):
+            for method, value in part.items():
+                whole.setdefault(method, []).append(value)
+        print(f"  {name} {seed}: " + ", ".join(f"{k} {v:.3g}" for k, v in found.items()), flush=True)
+    return ends, traces
+
+
+def keep(ends: dict[str, float], traces: dict[str, list[float]], name: str, trace: Any) -> None:
+    ends[name], traces[name] = float(trace[-1]), [float(x) for x in trace]

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
 from benchmarks._gibo_lengths import OURS, PRIVATE, RANDOM, SILENT, lengthscales, noisy_evaluations, private_best
-from benchmarks._gibo_paper import PLOTS, Recorder, descend, held, keep
+from benchmarks._gibo_paper import PLOTS, Recorder, descend, gathered, held, keep
 from benchmarks._gibo_problems import Silent
 from benchmarks._lines import chart
 from tacit.gp.design import best_radius
@@ -172,16 +172,16 @@ def machine(repeats: int) -> list[Figure]:
     # Length-scale 1, AdaGrad rate 1 and B = 1 in units of the log length-scales, a quarter of the cube.
     radius = best_radius("simplex", RBF((1.0,) * 33), 5e-6) / 4
     published = {"clip": 4.0, "design": "simplex", "lengthscale": 0.25, "radius": radius, "rate": 0.25}
-    ends: dict[str, list[float]] = {}
-    traces: dict[str, list[Any]] = {}
-    for seed in range(repeats):
+
+    def once(seed: int) -> tuple[dict[str, float], dict[str, list[float]]]:
+        ends, traces = dict[str, float](), dict[str, list[float]]()
         rng = np.random.default_rng((seed, 9))
         rows = rng.choice(len(z["y_train"]), train + n, replace=False)
         live = np.flatnonzero(z["X_train"][rows[:train]].std(axis=0) > 0)
         X, y = z["X_train"][rows][:, rng.choice(live, 30, replace=False)].astype(float), np.log1p(z["y_train"][rows])
         X, y = (X - X[:train].mean(axis=0)) / X[:train].std(axis=0), (y - y[:train].mean()) / y[:train].std()
 
-        def losses(x: np.ndarray, X: Any = X, y: Any = y) -> np.ndarray:
+        def losses(x: np.ndarray) -> np.ndarray:
             epsilon, C, gamma = np.exp(x[30:])
             S = X / np.exp(x[:30])
             size = (S * S).sum(axis=1)
@@ -194,13 +194,15 @@ def machine(repeats: int) -> list[Figure]:
         tried = [losses(rng.uniform(low, high)) for _ in range(34 * T)]
         means = [float(found.mean()) for found in tried]
         keep(ends, traces, RANDOM, np.minimum.accumulate(means))
-        ends.setdefault(PRIVATE, []).append(means[private_best(tried, seed)])
+        ends[PRIVATE] = means[private_best(tried, seed)]
         for name, noise in (("DP-GIBO, mu = 1", Simulation(seed)), (SILENT, Silent())):
             path, _ = descend(losses, low, high, n, 1.0, T, noise, {**published, "start": start})
             keep(ends, traces, name, [float(losses(x).mean()) for x in path])
         _, made = descend(losses, low, high, n, 1.0, 9, Simulation(seed), {"design": "simplex", "average": 0.5})
-        ends.setdefault(OURS, []).append(float(losses(np.array(list(made.params.values()))).mean()))
-        print(f"  4.4 {seed}: " + ", ".join(f"{k} {v[-1]:.3g}" for k, v in ends.items()), flush=True)
+        ends[OURS] = float(losses(np.array(list(made.params.values()))).mean())
+        return ends, traces
+
+    ends, traces = gathered(repeats, "4.4", once)
     means_of = {k: float(np.mean(v)) for k, v in ends.items()}
     lines = {k: np.mean(traces[k], axis=0) for k in traces if k != RANDOM}
     chart(PLOTS / "4.4-svm.svg", "4.4 validation loss (stand-in data)", lines, x="step", y="loss")
@@ -241,11 +243,10 @@ def machine(repeats: int) -> list[Figure]:
 
 def run(repeats: int) -> list[Figure]:
     with threadpool_limits(1):
-        return [
-            *location(repeats),
-            *huber(repeats),
+        tuning = [
             *lengthscales(repeats, "uniform"),
             *lengthscales(repeats, "normal"),
             *noisy_evaluations(repeats),
             *machine(min(repeats, 5)),
         ]
+        return [*location(repeats), *huber(repeats), *tuning]
