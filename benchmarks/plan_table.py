@@ -31,7 +31,7 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import Matern52
 from tacit.optimise.kusner import noisy
 from tacit.optimise.kusner_constants import Constants, prior_draws
-from tacit.planning.settings import FEW, few_steps
+from tacit.planning.settings import FEW, few_steps, gibo_defaults
 from tacit.privacy.noise import Simulation
 
 TITLE = "What tacit plan knows: regret against noise for each method, 0 at the best point and 1 at a typical one"
@@ -92,7 +92,9 @@ def figure(name: str, levels: tuple[float, ...], runs: np.ndarray) -> Figure:
     )
     at = levels.index(10.0 if levels is GUMBEL else 0.1)
     print(f"  {name}: {means[at]:.3f}", flush=True)
-    return Figure(name, float(means[at]), "regret", float(low[at]), float(high[at]), "", f"{len(runs)} runs; {cells}")
+    made_with = f"defaults {gibo_defaults()}" if "gibo" in name else ""
+    note = f"{len(runs)} runs; {cells}"
+    return Figure(name, float(means[at]), "regret", float(low[at]), float(high[at]), made_with, note)
 
 
 def run(repeats: int) -> list[Figure]:
@@ -135,7 +137,9 @@ def shipped(document: dict[str, Any]) -> dict[str, Any]:
         curve |= {"runs": int(f["note"].split()[0]), "noise": noise, "regret": regret, "low": low, "high": high}
         curves.append(curve)
     source = {key: document[key] for key in ("command", "commit", "repeats")}
-    return {"format": "tacit.planning/1", **source, "curves": curves}
+    made_with = {f["against"] for f in document["figures"] if "gibo" in f["name"]}
+    defaults = made_with.pop().removeprefix("defaults ") if len(made_with) == 1 else ""
+    return {"format": "tacit.planning/1", **source, "gibo_defaults": defaults or None, "curves": curves}
 
 
 def written(document: dict[str, Any]) -> str:

@@ -282,6 +282,14 @@ def test_the_shipped_table_is_what_the_code_makes_of_the_kept_result(monkeypatch
     assert (ROOT / "src" / "tacit" / "planning" / "measured.json").read_text() == table.written(table.shipped(result))
 
 
+def test_losses_measured_with_other_defaults_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.planning.settings import gibo_defaults
+
+    for stored, marked in ((gibo_defaults(), False), ("00000000", True), (None, True)):
+        monkeypatch.setitem(measured.document(), "gibo_defaults", stored)
+        assert ("earlier defaults" in str(made())) == marked
+
+
 def test_a_rising_curve_is_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     rising = importlib.import_module("benchmarks.plan_table").rising

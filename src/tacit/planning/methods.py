@@ -28,7 +28,7 @@ from tacit.optimise.observed import UNIT, confirmations
 from tacit.planning import kusner, measured
 from tacit.planning.case import Case
 from tacit.planning.measured import LANDSCAPES, Measured
-from tacit.planning.settings import FEW, few_steps
+from tacit.planning.settings import FEW, few_steps, gibo_defaults
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.tuning import bearable
 
@@ -128,6 +128,9 @@ def _descent(method: str, case: Case) -> Outlook:
     more = (len(p.places) if p.scanning is not None else 0) + (settings.starts if p.scoring is not None else 0)
     evaluations = steps * each + more
     off = math.sqrt(d) / 2 * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
+    notes = [f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best"]
+    if measured.document()["gibo_defaults"] != gibo_defaults():
+        notes.append("its loss was measured with earlier defaults, not with those of this version")
     return Outlook(
         method,
         p.guarantee(),
@@ -139,7 +142,7 @@ def _descent(method: str, case: Case) -> Outlook:
         "convex losses, gradients below the clip, best step length (projected stochastic gradient descent)",
         _experience(method, case),
         refused=_refused(lambda: problem(False)),
-        notes=(f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best",),
+        notes=tuple(notes),
     )
 
 
