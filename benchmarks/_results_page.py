@@ -124,12 +124,15 @@ def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
     what, rows = item["what"], list[list[str]]()
     if "command" in item:
         return [[what, "", f"run `{item['command']}`", "", ""]]
-    seen = dict.fromkeys((n, r) for spec in item.get("figures", []) for n, r in found(spec, documents))
+    specs = item.get("figures", [])
+    seen = dict.fromkeys((n, r) for spec in specs for n, r in found(spec, documents))
+    lost = [spec for spec in specs if seen and not found(spec, documents)]
     for name, r in list(seen)[:MOST]:
         rows.append([what, f"`{name}`: {r.name}", measured(r), r.against, r.met or verdict(r)])
         what = ""
     if len(seen) > MOST:
         rows.append(["", f"and {len(seen) - MOST} more below", "", "", ""])
+    rows += [["", "`" + spec.replace("|", ":", 1) + "`", "missing", "", "missing"] for spec in lost]
     for spec in item.get("tests", []):
         number = tests(spec)
         path, name = spec.split("::")
