@@ -24,7 +24,8 @@ KIND = "fixed-size lots without replacement, one record replaced"
 def observed() -> dict[str, Any]:
     """The certificate of twenty observations, the last four of the chosen parameters."""
     draws = np.random.default_rng(7)
-    params = [{"rate": float(x), "depth": int(d)} for x, d in zip(draws.uniform(size=20), draws.integers(1, 9, 20))]
+    rates, depths = draws.uniform(size=20).tolist(), draws.integers(1, 9, 20).tolist()
+    params = [{"rate": r, "depth": d} for r, d in zip(rates, depths, strict=True)]
     params[-4:] = [params[9]] * 4
     values = [0.1 + 0.3 * abs(p["rate"] - 0.5) + 0.01 * draws.normal() for p in params]
     trials = [{"params": p, "value": v} for p, v in zip(params, values, strict=True)]

@@ -86,12 +86,12 @@ def _claimed(audit: Audit) -> str:
 
 
 def _table(audits: Sequence[Audit]) -> str:
-    heads = ["audit", "claimed epsilon", "measured, at least", "share", "at delta", "confidence", "runs", "verdict"]
+    heads = ["audit", "verdict", "claimed epsilon", "measured, at least", "share", "at delta", "confidence", "runs"]
     rows = []
     for a in audits:
         share = "" if a.tightness is None else f"{a.tightness:.0%}"
         amounts = (_claimed(a), f"{a.measured:.4g}", share, f"{a.delta:g}", f"{a.confidence:.0%}")
-        rows.append((a.name, *amounts, a.runs, a.verdict))
+        rows.append((a.name, a.verdict, *amounts, a.runs))
     return table(heads, rows, words=("audit", "verdict"))
 
 

@@ -16,6 +16,7 @@ import json
 import secrets
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -67,7 +68,7 @@ class Runs:
         seen: dict[str, Listed] = {}
         for place in self.places:
             for found in all_in(place):
-                name = hashlib.sha256(f"{found.path.resolve()}".encode()).hexdigest()[:12]
+                name = hashlib.sha256(str(found.home.resolve()).encode()).hexdigest()[:12]
                 seen.setdefault(name, Listed(name, found, _changed(found)))
         return list(seen.values())
 
@@ -102,7 +103,7 @@ class Runs:
         rows = []
         for run in sorted(self.listed(), key=lambda r: -r.changed):
             when = datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
-            link = Html(f'<a href="run/{run.id}">{escape(_shown(run.found))}</a>')
+            link = Html(f'<a href="run/{run.id}">{escape(str(run.found.home))}</a>')
             rows.append([link, WORDS[run.found.kind], when])
         heads = ["where", "what", "last changed"]
         places = ", ".join(str(p) for p in self.places)
@@ -110,10 +111,6 @@ class Runs:
             table(heads, rows, words=heads) if rows else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
         )
         return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
-
-
-def _shown(found: Found) -> str:
-    return str(found.path if found.kind == "ledger" or found.path.is_dir() else found.folder)
 
 
 def _changed(found: Found) -> float:
@@ -180,9 +177,10 @@ class Handler(BaseHTTPRequestHandler):
         about |= {"Allow": "GET"} if status == 405 else {}
         for name, value in about.items():
             self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        with suppress(ConnectionError):  # whoever asked has left
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         """Nothing: addresses may hold what opens the page."""

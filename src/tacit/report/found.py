@@ -19,6 +19,7 @@ from typing import Any
 from tacit.errors import BadInput, TacitError
 
 FRONT, CERTIFICATE = "tacit.front/1", "tacit.certificate/1"
+FINISHED = ("front.json", "certificate.json", "audit.json")
 UNFINISHED = ("search", "discovery", "study", "descent", "auditing")
 
 
@@ -34,14 +35,22 @@ class Found:
     def folder(self) -> Path:
         return self.path if self.path.is_dir() else self.path.parent
 
+    @property
+    def home(self) -> Path:
+        """The folder of a run, from its first trial to its last file; of anything else the file itself."""
+        return self.path.parent if self.path.name in FINISHED else self.path
 
-def look(path: str | Path) -> Found:
-    """What a folder or file holds, finished things first. BadInput says what is there instead."""
+
+def look(path: str | Path, *, live: bool = False) -> Found:
+    """What a folder or file holds, finished things first. BadInput says what is there instead.
+
+    With ``live``, a front to which points are being added is under way, although an earlier one is finished.
+    """
     where = Path(path)
     if not where.exists():
         raise BadInput(f"there is no {where}")
     try:
-        found = _in_folder(where) if where.is_dir() else _in_file(where)
+        found = _in_folder(where, live) if where.is_dir() else _in_file(where)
     except OSError as error:
         raise BadInput(f"{where} cannot be read: {error.strerror}") from None
     if found is None:
@@ -55,7 +64,7 @@ def all_in(path: str | Path) -> Iterator[Found]:
     inside = sorted(p for p in where.iterdir() if p.is_dir()) if where.is_dir() else []
     for place in (where, *inside):
         try:
-            found = look(place)
+            found = look(place, live=True)
         except TacitError:
             continue
         yield found
@@ -63,9 +72,9 @@ def all_in(path: str | Path) -> Iterator[Found]:
             yield Found("ledger", place / "ledger.db")
 
 
-def _in_folder(where: Path) -> Found | None:
-    for name in ("front.json", "certificate.json", "audit.json"):
-        if (where / name).exists():
+def _in_folder(where: Path, live: bool = False) -> Found | None:
+    for name in FINISHED:
+        if (where / name).exists() and not (live and _older(where / name, where / "study.db")):
             return _in_file(where / name)
     if (where / "curator.db").exists():
         return Found("curator", where)
@@ -78,6 +87,10 @@ def _in_folder(where: Path) -> Found | None:
     if (where / "runs" / "terms.json").exists():
         return Found("auditing", where)
     return Found("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None
+
+
+def _older(finished: Path, study: Path) -> bool:
+    return finished.name == "front.json" and study.exists() and finished.stat().st_mtime < study.stat().st_mtime
 
 
 def _in_file(path: Path) -> Found | None:

@@ -141,7 +141,5 @@ def target(found: Sequence[Found], out: Path | None) -> Path:
         return out
     if len(found) > 1:
         return Path("report.html")
-    one = found[0]
-    if one.path.is_file() and one.path.name not in ("certificate.json", "front.json", "audit.json", "ledger.db"):
-        return one.path.with_suffix(".html")
-    return one.folder / "report.html"
+    home = found[0].home
+    return home.with_suffix(".html") if home.is_file() else home / "report.html"

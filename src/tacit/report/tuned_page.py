@@ -57,7 +57,8 @@ def _released(value: Tuned) -> str:
         rows.append(("score", f"{value.score:.4g}{bar}"))
     aim = escape(f"{value.direction}d".replace("ized", "ised"))
     shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
-    return shown + f'<p class="soft">The score was {aim}.</p>'
+    none = " No score was paid for, so none is released." if value.score is None else ""
+    return shown + f'<p class="soft">The score was {aim}.{none}</p>'
 
 
 def _search(value: Tuned) -> str:

@@ -1,0 +1,138 @@
+"""The dashboard shows and does nothing else, to this machine and under no other name."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from report_parts import curator, front, observed
+from typer.testing import CliRunner
+
+from tacit.cli import app
+from tacit.errors import BadInput
+from tacit.report.dashboard import Dashboard, Runs
+
+
+@contextmanager
+def served(*places: Path, **about: Any) -> Iterator[Dashboard]:
+    with Dashboard(Runs(places, **about), port=0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(10)
+
+
+def asked(server: Dashboard, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, Any, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(server.url).port, timeout=30)
+    connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, answer.headers, text
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "certificate.json").write_text(json.dumps(observed()))
+    (tmp_path / "front").mkdir()
+    front().save(tmp_path / "front" / "front.json")
+    curator(tmp_path / "curator")
+    return tmp_path
+
+
+def links(text: str) -> list[str]:
+    return [part.split('"')[0] for part in text.split('href="')[1:]]
+
+
+def test_it_lists_the_runs_and_shows_each(place: Path) -> None:
+    with served(place) as server:
+        status, headers, index = asked(server)
+        assert status == 200
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
+        assert len(links(index)) == 3
+        pages = [asked(server, "/" + link)[2] for link in links(index)]
+        assert sum("What was released" in p for p in pages) == 1
+        assert sum("An outsourced study" in p for p in pages) == 1
+        document = json.loads(asked(server, f"/{links(index)[0]}.json")[2])
+        assert document["parts"]
+        assert asked(server, f"/{links(index)[0]}.json?have={document['mark']}")[0] == 204
+        assert asked(server, "/run/0123")[0] == 404
+        assert asked(server, "/../etc/passwd")[0] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "ODD"])
+def test_it_answers_get_alone(method: str, tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        status, headers, _ = asked(server, method=method)
+    assert (status, headers["Allow"]) == (405, "GET")
+
+
+def test_a_name_from_elsewhere_is_refused(place: Path) -> None:
+    with served(place) as server:
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", ""):
+            status, _, text = asked(server, Host=host)
+            assert (status, "release" in text) == (421, False)
+        for host in ("localhost", "localhost:8734", "127.0.0.1:1", "[::1]:8734"):
+            assert asked(server, Host=host)[0] == 200
+
+
+def test_exact_values_never_leave_unless_asked_for(place: Path) -> None:
+    secret = [f"{p.utility:.4g}" for p in front().points] + ["0.4741", "0.4851"]
+    with served(place) as server:
+        texts = [asked(server, f"/{link}{end}")[2] for link in links(asked(server)[2]) for end in ("", ".json")]
+        assert not any(value in text for text in texts for value in secret)
+    with served(place, private=True) as server:
+        assert asked(server)[0] == 404  # only below an address that cannot be guessed
+        root = urlsplit(server.url).path
+        assert len(root) > 20
+        texts = [asked(server, root + link)[2] for link in links(asked(server, root)[2])]
+        assert all(any(value in text for text in texts) for value in secret)
+
+
+def test_exact_values_are_not_served_to_a_network(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="on this machine only"):
+        Dashboard(Runs([tmp_path], private=True), host="0.0.0.0", port=0)
+    with pytest.raises(BadInput, match="there is no"):
+        CliRunner().invoke(app, ["dashboard", str(tmp_path / "no")], catch_exceptions=False)
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with served(tmp_path) as server, pytest.raises(BadInput, match="cannot serve on"):
+        Dashboard(Runs([tmp_path]), port=urlsplit(server.url).port or 0)
+
+
+def test_a_run_that_changes_has_a_new_mark_and_a_broken_one_says_so(place: Path) -> None:
+    with served(place / "release") as server:
+        (link,) = links(asked(server)[2])
+        first = json.loads(asked(server, f"/{link}.json")[2])
+        certificate = observed()
+        certificate["value"]["score"] = 0.5678
+        (place / "release" / "certificate.json").write_text(json.dumps(certificate))
+        second = json.loads(asked(server, f"/{link}.json")[2])
+        assert first["mark"] != second["mark"]
+        assert first["shape"] == second["shape"]
+        assert "0.5678" in second["parts"]["release"][1]
+        certificate["value"]["trials"] = 3
+        (place / "release" / "certificate.json").write_text(json.dumps(certificate))
+        assert "Not readable now" in asked(server, f"/{link}")[2]
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    odd = tmp_path / "<img src=x onerror=alert(1)>"
+    odd.mkdir()
+    (odd / "certificate.json").write_text(json.dumps(observed()))
+    with served(tmp_path) as server:
+        text = asked(server)[2]
+    assert "<img" not in text
+    assert "&lt;img" in text
