@@ -7,8 +7,8 @@ Theory says, and for whom:
   observed, random, grid    the setting with the lowest of T' noisy scores is not much worse than the best one tried:
       s sqrt(2 log T') in expectation where settings do not depend on earlier noise (the largest of T' Gaussians),
       2 s sqrt(2 log 2T') where they do. T' leaves out the trials that confirm the choice.
-  gibo    projected stochastic gradient descent of T steps from the middle of the cube, best step length, convex losses
-      whose gradients are shorter than B: sqrt(d)/2 sqrt(B^2 + d sigma^2) / sqrt(T) above the least.
+  gibo    projected stochastic gradient descent of T steps, best step length, convex losses whose gradients are shorter
+      than B: D sqrt(B^2 + d sigma^2) / sqrt(T) above the least, D = sqrt(d), or half of it from the middle of the cube.
   kusner1, kusner2    Theorem 2 of Kusner et al. (2015).
 """
 
@@ -127,7 +127,8 @@ def _descent(method: str, case: Case) -> Outlook:
     each = Designs(settings, space).at(np.full(d, 0.5), 0).new
     more = (len(p.places) if p.scanning is not None else 0) + (settings.starts if p.scoring is not None else 0)
     evaluations = steps * each + more
-    off = math.sqrt(d) / 2 * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
+    far = math.sqrt(d) / (2 if len(p.places) == 1 else 1)  # from the middle, or from wherever the scan begins
+    off = far * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
     notes = [f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best"]
     if measured.document()["gibo_defaults"] != gibo_defaults():
         notes.append("its loss was measured with earlier defaults, not with those of this version")
