@@ -36,6 +36,10 @@ def report_command(
     from tacit.report.found import look
     from tacit.report.pages import target, together
 
+    if ledger is not None:
+        from tacit.privacy.ledger import Ledger
+
+        Ledger.names(ledger)  # says so if there is none
     found = [look(place) for place in places]
     if private and {f.kind for f in found} != {"curator"}:
         raise BadInput("--private shows the exact answers of a curator's state; there is none here")

@@ -15,6 +15,7 @@ import pytest
 from report_parts import curator, front, observed
 from typer.testing import CliRunner
 
+import tacit
 from tacit.cli import app
 from tacit.errors import BadInput
 from tacit.report.dashboard import Dashboard, Runs
@@ -136,3 +137,19 @@ def test_names_are_escaped(tmp_path: Path) -> None:
         text = asked(server)[2]
     assert "<img" not in text
     assert "&lt;img" in text
+
+
+def test_the_ledger_that_pays_is_listed_and_shown(place: Path) -> None:
+    url = str(place / "budgets.db")
+    with tacit.Ledger.open(url, "icu", tacit.Budget.pure(1.0)) as ledger:
+        paid = ledger.charge(tacit.Guarantee(tacit.Budget.pure(0.25)), "a release")
+        (place / "release" / "certificate.json").write_text(json.dumps({**observed(), "payment": paid.to_json()}))
+        with served(place / "release", ledger=url) as server:
+            index = asked(server)[2]
+            assert "run/ledger" in index
+            assert url not in index  # an address may hold a password
+            assert "epsilon = 0.75" in asked(server, "/run/ledger")[2]
+            ledger.charge(tacit.Guarantee(tacit.Budget.pure(0.5)), "another")
+            assert "epsilon = 0.25" in asked(server, "/run/ledger")[2]
+            run = next(link for link in links(index) if link != "run/ledger")
+            assert "1, this run" in asked(server, "/" + run)[2]

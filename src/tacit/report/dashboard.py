@@ -15,6 +15,7 @@ import ipaddress
 import json
 import secrets
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,6 +71,8 @@ class Runs:
             for found in all_in(place):
                 name = hashlib.sha256(str(found.home.resolve()).encode()).hexdigest()[:12]
                 seen.setdefault(name, Listed(name, found, _changed(found)))
+        if self.ledger is not None:  # may be in a database elsewhere: looked at anew each time
+            seen["ledger"] = Listed("ledger", Found("ledger", Path("ledger"), self.ledger), time.time())
         return list(seen.values())
 
     def page(self, run: str) -> Page | None:
@@ -96,13 +99,13 @@ class Runs:
             tested = f"<p>{len(found.document['tested'])} points were tested. It is finished.</p>"
             return Page("tacit: a front", {"head": head, "counts": tested}, over="tacit · privacy-utility front")
         if found.kind in UNFINISHED:
-            return unfinished_page(found, private=self.private)
-        return page_of(found, private=self.private, ledger=self.ledger if found.kind == "release" else None)
+            return unfinished_page(found, private=self.private, ledger=self.ledger)
+        return page_of(found, private=self.private, ledger=self.ledger)
 
     def index(self) -> Page:
         rows = []
         for run in sorted(self.listed(), key=lambda r: -r.changed):
-            when = datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
+            when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
             link = Html(f'<a href="run/{run.id}">{escape(str(run.found.home))}</a>')
             rows.append([link, WORDS[run.found.kind], when])
         heads = ["where", "what", "last changed"]

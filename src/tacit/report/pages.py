@@ -22,13 +22,14 @@ AGAIN = "Run the same command again to go on: nothing is drawn or paid twice."
 COMMANDS = {"search": "tune", "descent": "tune", "discovery": "pareto", "auditing": "audit"}
 
 
-def page_of(found: Found, *, private: bool = False, ledger: str | None = None, name: str | None = None) -> Page:
+def page_of(found: Found, *, private: bool = False, ledger: str | None = None) -> Page:
     """The page of one thing. ``private`` adds exact answers and exact values where there are any.
 
     ``ledger`` is where the ledger of a run is kept; without it, one beside the run is looked for.
     """
     if found.kind == "release":
-        return tuned_page.page(found.document, ledger=_ledger(found, ledger))
+        payment = found.document.get("payment")
+        return tuned_page.page(found.document, ledger=ledger_of(payment, found.folder, ledger))
     if found.kind == "front":
         return front_page.page(_front(found))
     if found.kind == "audit":
@@ -38,19 +39,23 @@ def page_of(found: Found, *, private: bool = False, ledger: str | None = None, n
     if found.kind == "curator":
         return outsourced_page.page(found.path, private=private)
     if found.kind == "ledger":
-        return ledger_page(str(found.path), name)
-    return unfinished_page(found, private=private)
+        return ledger_page(found.document or str(found.path))
+    return unfinished_page(found, private=private, ledger=ledger)
 
 
-def unfinished_page(found: Found, *, private: bool = False) -> Page:
+def unfinished_page(found: Found, *, private: bool = False, ledger: str | None = None) -> Page:
     """The page of a run under way."""
+
+    def paying(payment: Any) -> Ledger | None:
+        return ledger_of(payment, found.path, ledger)
+
     if found.kind == "descent":
-        return studies.descent_page(found.path, again=AGAIN)
+        return studies.descent_page(found.path, paying, again=AGAIN)
     if found.kind == "auditing":
         return studies.auditing_page(found.path)
     kept = studies.read(found.path / "study.db")
     if found.kind == "search":
-        return studies.search_page(kept, again=AGAIN)
+        return studies.search_page(kept, paying, again=AGAIN)
     if found.kind == "discovery":
         return studies.discovery_page(kept, private=private, again=AGAIN)
     return studies.study_page(kept, private=private)
@@ -84,11 +89,11 @@ def unfinished(found: Found) -> str:
     )
 
 
-def ledger_page(url: str, name: str | None = None) -> Page:
+def ledger_page(url: str) -> Page:
     """The page of a ledger, or of all ledgers in a file: amounts and purposes, nothing private."""
     from tacit.privacy.ledger import Ledger
 
-    names = [name] if name else Ledger.names(url)
+    names = Ledger.names(url)
     if not names:
         raise BadInput(f"there is no ledger in {url}")
     parts = {"head": "<h1>Privacy budgets</h1>"}
@@ -98,18 +103,17 @@ def ledger_page(url: str, name: str | None = None) -> Page:
     return Page("tacit: privacy budgets", parts, over="tacit · ledger")
 
 
-def _ledger(found: Found, url: str | None) -> Ledger | None:
-    """The ledger that a run names: where it was said to be, or beside the run."""
+def ledger_of(payment: Any, folder: Path, url: str | None = None) -> Ledger | None:
+    """The ledger that a payment names: where it was said to be, or beside the run. None if it is not there."""
     from tacit.privacy.ledger import Ledger
 
-    payment = found.document.get("payment") if isinstance(found.document, dict) else None
     if not isinstance(payment, dict):
         return None
-    if url is not None:
-        return Ledger.open(url, str(payment["name"]))
-    beside: Any = found.folder / "ledger.db"
+    name, beside = str(payment.get("name")), folder / "ledger.db"
     try:
-        return Ledger.open(beside, str(payment["name"])) if beside.exists() else None
+        if url is not None and name in Ledger.names(url):
+            return Ledger.open(url, name)
+        return Ledger.open(beside, name) if beside.exists() else None
     except TacitError:  # of somebody else; the report can do without
         return None
 

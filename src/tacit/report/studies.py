@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, TacitError
 from tacit.page import Page, figures, table
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.report.parts import guarantee_part, payment_part, progress_part
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
 
 HIDDEN = (
     "What was measured is private and is not shown: only how far the work is. Start the dashboard with --show-private, "
@@ -76,7 +80,11 @@ def read(path: Path) -> Kept:
     return Kept(attrs, finished, sum("tacit:drawn" in t.user_attrs for t in trials), *counts)
 
 
-def search_page(kept: Kept, *, again: str = "") -> Page:
+Paying = Callable[[Any], "Ledger | None"]
+"""From a payment to the ledger that made it, if it is at hand."""
+
+
+def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
     """A search by private observations: everything it has so far is released, under its whole guarantee."""
     from tacit.optimise.observed import Terms
     from tacit.privacy.mechanisms import SIMULATED
@@ -87,7 +95,7 @@ def search_page(kept: Kept, *, again: str = "") -> Page:
     budget = Budget.from_json(said["budget"])
     terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
-    trials = [{"params": t.params, "value": t.values[0]} for t in kept.done]
+    trials, paid = [{"params": t.params, "value": t.values[0]} for t in kept.done], kept.attrs.get("tacit:payment")
     shown = "<p>Nothing was observed yet.</p>"
     if trials:
         shown = observations_part(trials, terms.mechanism().scale)
@@ -96,7 +104,7 @@ def search_page(kept: Kept, *, again: str = "") -> Page:
         "progress": progress_part(kept.claimed, terms.trials, "observations made", again),
         "search": shown,
         "guarantee": guarantee_part(guarantee, "Guarantee of the whole search"),
-        "paid": payment_part(kept.attrs.get("tacit:payment")),
+        "paid": payment_part(paid, paying(paid)),
     }
     return Page("tacit: a search under way", parts, over="tacit · private observations")
 
@@ -146,7 +154,7 @@ def study_page(kept: Kept, *, private: bool = False) -> Page:
     return Page("tacit: a study", parts, over="tacit · a study without tacit's terms")
 
 
-def descent_page(folder: Path, *, again: str = "") -> Page:
+def descent_page(folder: Path, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
     """DP-GIBO under way: its journal holds released gradients only; steps and budget are shown."""
     lines = []
     for line in (folder / "gibo.jsonl").read_text().splitlines():
@@ -165,7 +173,7 @@ def descent_page(folder: Path, *, again: str = "") -> Page:
         "head": "<h1>A descent under way</h1>",
         "progress": progress_part(done, terms["trials"], "noisy gradients released", again),
         "about": figures(rows),
-        "paid": payment_part(paid),
+        "paid": payment_part(paid, paying(paid)),
     }
     return Page("tacit: a descent under way", parts, over="tacit · method gibo")
 
