@@ -42,8 +42,10 @@ def judged(hoped: str, verdicts: list[str]) -> str:
     """What the list hopes for, or less, if a figure's own note says so."""
     if "claim did not hold" in verdicts:
         return f"{STATES[1]}: the claim did not hold"
-    apart = verdicts.count("does not agree")
-    return f"{STATES[1]}: {apart} of {len(verdicts)} figures do not agree" if apart else hoped
+    apart, alike = verdicts.count("does not agree"), verdicts.count("agrees")
+    if apart and not alike:
+        return f"{STATES[2]}: none of {apart} figures agrees"
+    return f"{STATES[1]}: {apart} of {apart + alike} figures do not agree" if apart else hoped
 
 
 def figure(r: Row, cut: str) -> str:

@@ -311,7 +311,8 @@ def test_a_row_of_a_paper_says_so_if_its_claim_did_not_hold(load: Any) -> None:
     judged = load("benchmarks._papers_page").judged
     assert judged("reproduced", ["claim held", ""]) == "reproduced"
     assert judged("reproduced", ["claim held", "claim did not hold"]).endswith("the claim did not hold")
-    assert judged("reproduced", ["agrees", "does not agree"]).endswith("1 of 2 figures do not agree")
+    assert judged("reproduced", ["agrees", "does not agree", ""]).endswith("1 of 2 figures do not agree")
+    assert judged("reproduced", ["", "does not agree"]) == "not reproducible here: none of 1 figures agrees"
 
 
 def test_lists_name_benchmarks_that_exist(load: Any) -> None:
