@@ -40,8 +40,11 @@ class Page:
     data: Any = None
     over: str = "tacit"
 
-    def html(self, *, live: str = "") -> str:
-        """The page as one file. With ``live``, an address beside it, it asks there for what changed."""
+    def html(self, *, live: str = "", home: str = "") -> str:
+        """The page as one file. With ``live``, an address beside it, it asks there for what changed.
+
+        ``home`` is the address of the page that lists it.
+        """
         from tacit import __version__
 
         scripts = [s for s in (self.script, asset("live.js") if live else "") if s]
@@ -49,8 +52,9 @@ class Page:
         rules = policy(scripts, connect=bool(live), framed=False)
         head += f'<meta http-equiv="Content-Security-Policy" content="{rules}"><title>{escape(self.title)}</title>'
         head += f'<meta name="live" content="{escape(live)}">' if live else ""
+        back = f'<a class="screen" href="{escape(home)}">all runs</a> · ' if home else ""
         body = [
-            f'<p class="over">{escape(self.over)}</p>',
+            f'<p class="over">{back}{escape(self.over)}</p>',
             '<p id="live" role="status" class="who screen"></p>' * bool(live),
         ]
         for name, html in self.parts.items():

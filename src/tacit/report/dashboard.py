@@ -30,7 +30,7 @@ from urllib.parse import parse_qs, urlsplit
 from tacit.errors import BadInput, TacitError
 from tacit.page import Html, Page, asset, policy, table
 from tacit.report.found import UNFINISHED, Found, all_in
-from tacit.report.pages import page_of, unfinished_page
+from tacit.report.pages import page_of, unfinished_page, words
 
 HERE = ("127.0.0.1", "::1", "localhost")
 WORDS = {
@@ -102,13 +102,17 @@ class Runs:
             return unfinished_page(found, private=self.private, ledger=self.ledger)
         return page_of(found, private=self.private, ledger=self.ledger)
 
+    def _far(self, run: Listed) -> str:
+        made = self.page(run.id) if run.found.kind in (*UNFINISHED, "curator") else None
+        return words(made.parts["progress"]) if made and "progress" in made.parts else ""
+
     def index(self) -> Page:
         rows = []
         for run in sorted(self.listed(), key=lambda r: -r.changed):
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
             link = Html(f'<a href="run/{run.id}">{escape(str(run.found.home))}</a>')
-            rows.append([link, WORDS[run.found.kind], when])
-        heads = ["where", "what", "last changed"]
+            rows.append([link, WORDS[run.found.kind], self._far(run), when])
+        heads = ["where", "what", "how far", "last changed"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
             table(heads, rows, words=heads) if rows else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
@@ -156,7 +160,8 @@ class Handler(BaseHTTPRequestHandler):
         if not as_json:
             live = "index.json" if name in ("/", "/index") else f"{name.removeprefix('/run/')}.json"
             rules = policy([s for s in (page.script, asset("live.js")) if s], connect=True)
-            return self._answer(200, "text/html; charset=utf-8", page.html(live=live).encode(), rules)
+            home = "" if live == "index.json" else "../"
+            return self._answer(200, "text/html; charset=utf-8", page.html(live=live, home=home).encode(), rules)
         document = page.to_json()
         if parse_qs(asked.query).get("have") == [document["mark"]]:
             return self._answer(204, "application/json", b"")

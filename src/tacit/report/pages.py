@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +82,7 @@ def unfinished(found: Found) -> str:
     if found.kind == "study":
         return f"{found.path} holds an Optuna study that was not privately observed; tacit has nothing to report of it"
     page = unfinished_page(found)
-    told = _words(page.parts["progress"])
+    told = words(page.parts["progress"])
     what = COMMANDS[found.kind]
     return (
         f"the run in {found.path} is not finished: {told}. Run the same tacit {what} command again to go on; what is "
@@ -133,9 +134,8 @@ def _named(fronts: Sequence[tuple[Found, Front]]) -> list[Front]:
     ]
 
 
-def _words(html: str) -> str:
-    import re
-
+def words(html: str) -> str:
+    """The words of a part that shows progress."""
     return re.sub("<[^>]*>", " ", html.split("</label>")[0]).strip()
 
 

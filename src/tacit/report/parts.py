@@ -46,6 +46,8 @@ def ledger_part(ledger: Ledger, *, entry: int | None = None) -> str:
     entries = ledger.entries()
     spent = str(ledger.filter.stated(entries[-1].spent)) if entries else "nothing"
     shown = figures([("budget", str(ledger.budget)), ("spent", spent), ("left", str(ledger.remaining()))])
+    if ledger.filter.composition != "basic":
+        shown += '<p class="soft">Amounts are composed, not added: spent and left need not sum to the budget.</p>'
     rows = []
     for e in entries:
         if e.kind != "drawn":
