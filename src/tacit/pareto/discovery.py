@@ -58,8 +58,8 @@ def discover(
     Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
     replaced, unconditional, for the front and everything stored; training records are not protected by it.
     Follows. Avent et al. (2020), Algorithm 2, without its model of epsilon unless ``privacy_model="gp"``.
-    Differs. See tacit.pareto.DParetoSampler. Batches and repeats are ours. Two objectives only: a third, such as a
-    cost, has dominance and hypervolume here but no proposals.
+    Differs. See tacit.pareto.DParetoSampler. Batches and repeats are ours. Two objectives only; a
+    third that is known, such as a cost, is for ``DParetoSampler(costs=...)`` in a study of your own.
     Edges. A run that fails is tried once more; then its point is recorded as failed and the study goes on, unless all
     of the first ``startup`` fail. A utility outside [0, 1] stops it. Infinite epsilons are kept out of the front.
 
