@@ -11,7 +11,7 @@ import numpy as np
 import tacit
 from benchmarks._parts import kept
 from tacit.objective import Objective
-from tacit.optimise.gibo import Problem, release
+from tacit.optimise.gibo import LEAD, Problem, release
 from tacit.optimise.gibo_design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -50,7 +50,7 @@ def held(claim: str, yes: bool, more: str = "") -> str:
 
 def piece(name: str, seed: int, work: Callable[[], tuple[dict[str, Any], dict[str, Any]]]) -> tuple[Any, Any]:
     """One repeat of a long experiment, final losses and traces by method, kept so that a second run goes on."""
-    settings = repr((RADIUS, SCAN, SCANNED, RATE, CLIP, AVERAGE))
+    settings = repr((RADIUS, SCAN, SCANNED, LEAD, RATE, CLIP, AVERAGE))
     ends, traces = kept("gibo_paper", {"experiment": name, "seed": seed, "defaults": settings}, work)
     return ends, traces
 

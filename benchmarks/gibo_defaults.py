@@ -17,7 +17,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
-from benchmarks._gibo_problems import ALL, descent
+from benchmarks._gibo_problems import ALL, Problem, descent
+from benchmarks._parts import kept
+from tacit.optimise.gibo import LEAD
 from tacit.optimise.gibo_design import CLIP, RADIUS, SCAN, SCANNED, Settings
 
 TITLE = "DP-GIBO's defaults: mean regret over seven kinds of problems in the unit cube, 300 records, T = 25, mu = 0.5"
@@ -38,8 +40,7 @@ CHANGES: dict[str, list[Any]] = {
 }
 WITH = {"adam": {"rate": 0.1}, "momentum": {"rate": 0.2}, "plain": {"rate": 1.0}}
 ABOUT = {"lengthscale": {"design": "optimised"}}  # a cross hardly depends on it; the optimised design does
-
-
+DEFAULTS = {"radius": RADIUS, "clip": CLIP, "scan": SCAN, "scan_budget": SCANNED}
 FIRST = 300  # of the seeds
 
 
@@ -49,20 +50,30 @@ def regrets(options: dict[str, Any], seeds: int, kinds: Sequence[Any] = ALL) -> 
     for make in kinds:
         for d in (5, 10):
             for seed in range(FIRST, FIRST + seeds):
-                p = make(d, RECORDS, seed)
-                found.setdefault(p.name, []).append(p.regret(descent(p, MU, TRIALS, seed, options).params))
+                key = {
+                    "kind": make.__name__,
+                    "d": d,
+                    "seed": seed,
+                    "options": repr(options),
+                    "defaults": repr((DEFAULTS, LEAD)),
+                }
+                regret = kept("gibo_defaults", key, lambda: _once(make(d, RECORDS, seed), seed, options))  # noqa: B023
+                found.setdefault(make.__name__, []).append(float(regret))
     return found
+
+
+def _once(p: Problem, seed: int, options: dict[str, Any]) -> float:
+    return p.regret(descent(p, MU, TRIALS, seed, options).params)
 
 
 def run(repeats: int) -> list[Figure]:
     figures, seeds, usual = [], max(1, repeats), dict[str, list[float]]()
-    defaults = {"radius": RADIUS, "clip": CLIP, "scan": SCAN, "scan_budget": SCANNED}
     with threadpool_limits(1):
         for name, values in CHANGES.items():
             for value in values:
                 options = {**ABOUT.get(name, {}), name: value, **WITH.get(str(value), {})}
                 small = name == "lengthscale"  # the optimised design is slow: fewer problems
-                default = defaults.get(name, Settings.__dataclass_fields__[name].default)
+                default = DEFAULTS.get(name, Settings.__dataclass_fields__[name].default)
                 chosen = "the default" if value == default else ""
                 if chosen and not small:
                     by_kind = usual = usual or regrets({}, seeds)

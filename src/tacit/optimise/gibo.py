@@ -55,6 +55,7 @@ CLAIM = (
     "converges to a local optimum up to a privacy-dependent error, for smooth losses; the guarantee needs no such thing"
 )
 LOUD = 1.0  # noise whose norm exceeds this share of the largest possible mean gradient is refused unless accepted
+LEAD = 3.0  # standard deviations of the noise by which a scanned place must beat the middle
 FILE = "gibo.jsonl"
 
 
@@ -188,7 +189,7 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
     journal = Journal(p.file, p.terms())
     payment = journal.pay(p.ledger, p.guarantee(), f"gibo: {p.trials} steps")
     scan = _observed(p, journal, "scan", p.scanning, places)
-    begins = places[_ranked(p, scan)[: s.starts]]
+    begins = places[_ranked(p, _with_lead(p, scan))[: s.starts]]
     descents = enumerate(zip(begins, lengths, strict=True))
     runs = [descend(p, journal, i, theta, steps, tell) for i, (theta, steps) in descents]
     finals = [run.final(s.average) for run in runs]
@@ -210,6 +211,17 @@ def _observed(p: Problem, journal: Journal, name: str, mean: BoundedMean | None,
         lambda totals: [mean.draw(total) for total in totals],
     )
     return drawn or [None] * len(places)
+
+
+def _with_lead(p: Problem, scan: list[float | None]) -> list[float | None]:
+    """Noisy mean losses of the scan, the middle's improved by more than the noise of all these places explains.
+
+    Where no place is clearly better, the middle is nearer to a good one than a place drawn by chance.
+    """
+    if p.scanning is None or scan[0] is None:
+        return scan
+    better = 1.0 if p.objective.higher_is_better else -1.0
+    return [scan[0] + better * LEAD * p.scanning.scale, *scan[1:]]
 
 
 def _ranked(p: Problem, scores: list[float | None]) -> list[int]:
