@@ -32,7 +32,7 @@ TITLE = "Output perturbation on Adult: share of the exact front's hypervolume"
 LONG = True
 REPEATS = 3
 
-DELTA, DRAWS, STARTUP, POINTS, RANDOM, SEEDS = 1e-6, 50, 8, 32, 64, 3
+DELTA, DRAWS, STARTUP, POINTS, RANDOM, SEEDS = 1e-6, 50, 8, 32, 128, 3
 GRID = (48, 200)
 REFERENCES = ((10.0, 1.0), (1.0, 0.5))
 ONES = 14  # of the 123 binary features at most this many are 1: the public bound on a record's norm is its root
@@ -127,7 +127,7 @@ def run(repeats: int) -> list[Figure]:
         ours = [shares(tested[f"{s} {reference}"], reference, best) for s in range(seeds)]
         random = [shares(points, reference, best) for points in drawn]
         for name, each in (("DPareto, exact privacy", ours), ("random", random)):
-            for k in (8, 16, 24, 32, 64):
+            for k in (8, 16, 24, 32, 64, 128):
                 if k <= len(each[0]):
                     at = [float(c[k - 1]) for c in each]
                     title, unit = f"{name} after {k}, {where}", "of the exact front"
