@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tacit import Budget, Curator, Guarantee, Release
+from tacit import Budget, Curator, Guarantee, Ledger, Release
 from tacit.audit.games import Audit
 from tacit.optimise.tuned import Tuned
 from tacit.outsource.tokens import Tokens
 from tacit.pareto import Front, Point
+from tacit.report.studies import Kept, Trial
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--hide-scrollbars"]
@@ -56,6 +59,32 @@ def audits() -> list[dict[str, Any]]:
     numbers = [("laplace", 1.0, 0.94), ("observed", 4.4, 4.1), ("careless", 1.0, 2.3), ("projection", math.inf, 6.0)]
     made = [Audit(n, f"a game of {n}", c, m, 1e-5, 0.99, 4000, 1.5, "exact draws", "a claim") for n, c, m in numbers]
     return [a.to_json() for a in made]
+
+
+def searching() -> Kept:
+    """Nine of twenty observations, the tenth under way."""
+    terms = {"records": 2000, "bounds": [0, 1], "trials": 20, "direction": "minimize"}
+    terms["budget"] = Budget.approximate(1.0, 1e-6).to_json()
+    done = [Trial(t["params"], [t["value"]], {}) for t in observed()["value"]["trials"][:9]]
+    return Kept({"tacit:terms": json.dumps(terms)}, done, 9, 0, 1)
+
+
+def charged(path: Path) -> str:
+    with Ledger.open(path, "icu", Budget.approximate(2.0, 1e-6), description="ICU stays of 2024") as ledger:
+        for mu, purpose in ((0.1, "mean length of stay"), (0.2, "tune 4711: 25 observations")):
+            ledger.charge(Guarantee(Budget.gdp(mu)), purpose)
+    return str(path)
+
+
+def laid_out(root: Path) -> Path:
+    """A folder of a release and a front."""
+    for name in ("release", "front"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    (root / "release" / "certificate.json").write_text(json.dumps(observed()))
+    front().save(root / "front" / "front.json")
+    for path in root.glob("*/*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    return root
 
 
 def curator(folder: Path, **about: Any) -> Path:

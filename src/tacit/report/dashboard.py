@@ -103,7 +103,9 @@ class Runs:
         return page_of(found, private=self.private, ledger=self.ledger)
 
     def _far(self, run: Listed) -> str:
-        made = self.page(run.id) if run.found.kind in (*UNFINISHED, "curator") else None
+        if run.found.kind not in (*UNFINISHED, "curator"):
+            return "" if run.found.kind == "ledger" else "finished"
+        made = self.page(run.id)
         return words(made.parts["progress"]) if made and "progress" in made.parts else ""
 
     def index(self) -> Page:
