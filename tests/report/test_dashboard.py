@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 from report_parts import curator, front, observed
@@ -153,3 +157,17 @@ def test_the_ledger_that_pays_is_listed_and_shown(place: Path) -> None:
             assert "epsilon = 0.25" in asked(server, "/run/ledger")[2]
             run = next(link for link in links(index) if link != "run/ledger")
             assert "1, this run" in asked(server, "/" + run)[2]
+
+
+def test_the_command_serves_until_it_is_interrupted(place: Path) -> None:
+    command = [sys.executable, "-c", "from tacit.cli import main; main()", "dashboard", str(place), "--port", "0"]
+    with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        url = json.loads(running.stdout.readline())["url"]
+        with urlopen(url, timeout=60) as answer:
+            assert b"release" in answer.read()
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert "runs go on without it" in said
+    assert "Traceback" not in said
+    assert running.returncode == 0
