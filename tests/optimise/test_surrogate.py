@@ -76,8 +76,12 @@ def test_a_sampler_is_determined_by_its_seed(name: str) -> None:
 
 def test_another_seed_proposes_other_points() -> None:
     for kind in (KnownNoiseSampler, ScatterSampler):
-        firsts = [searched(kind(LINE, 1e-4, seed=seed), lambda p: p["x"], 1).trials[0].params["x"] for seed in (0, 1)]
-        assert firsts[0] != firsts[1]
+        runs = [searched(kind(LINE, 1e-4, seed=seed), lambda p: p["x"], 2).trials for seed in (0, 1)]
+        assert runs[0][1].params["x"] != runs[1][1].params["x"]
+
+
+def test_the_search_begins_in_the_middle_of_the_space() -> None:
+    assert searched(KnownNoiseSampler(LINE, 1e-4, seed=3), lambda p: p["x"], 1).trials[0].params["x"] == 0.5
 
 
 def test_proposals_differ_while_others_are_pending() -> None:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class KnownNoiseSampler(BaseSampler):
     """Gaussian-process search for observations whose noise variance is known.
 
-    The first ``startup`` trials are scattered over the space; later ones maximise an upper confidence bound. Trials
-    that are running elsewhere are taken into account, so several may run at once.
+    The first trial is the middle of the space, which people's ranges tend to surround with what they know; the others
+    of the first ``startup`` are scattered; later ones maximise an upper confidence bound. Trials that are running
+    elsewhere are taken into account, so several may run at once.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class KnownNoiseSampler(BaseSampler):
         if self.surrogate.candidates:
             generator = np.random.default_rng((self.seed, number))
             return self.surrogate.candidates[int(generator.integers(len(self.surrogate.candidates)))]
+        if number == 0:
+            return self.space.params(np.full((1, self.space.dimensions), 0.5))[0]
         points = scatter(self.space.dimensions, max(64, 2 * self.startup), self.seed)
         return self.space.params(points[[number % len(points)]])[0]
 
