@@ -117,6 +117,13 @@ def test_leaving_out_columns_of_zeros_changes_nothing() -> None:
     np.testing.assert_allclose(net.clipped_sums(held[:, columns], y[:9], 0.5, columns=columns), full, atol=1e-12)
 
 
+def test_a_lot_of_nothing_but_zeros_is_trained_on() -> None:
+    X, y = np.zeros((6, 4)), np.array([0, 1, 2, 0, 1, 2])
+    X[0] = 1.0
+    net = Network(X, y, X, y, hidden=(3,)).train({**PARAMS, "lot": 1}, [0]).reveal()[0]
+    assert np.isfinite(net.theta).all()
+
+
 def test_fast_normals_are_normal_and_independent() -> None:
     """A million draws: Kolmogorov-Smirnov alarms once in 1,000 seeds, each moment within 5 of its deviations."""
     z = np.empty(1_000_001, np.float32)

@@ -162,7 +162,7 @@ class Network(ByLots):
         rng, net, step = np.random.default_rng(seed), Perceptron(self.sizes), s.rate / s.lot
         net.initialise(rng)
         X, used = self._single
-        rows = np.empty((s.lot, X.shape[1]), np.float32)
+        rows, some = (np.empty((s.lot, X.shape[1]), np.float32) for _ in range(2))
         noise, normals, block = np.empty_like(net.theta), FastNormals(rng, step * s.noise), s.block(1)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, s.steps, block):
@@ -170,7 +170,8 @@ class Network(ByLots):
                     x, columns = X.take(lot, axis=0, out=rows, mode="clip"), None
                     if used is not None:
                         columns = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(used[lot], axis=0)))
-                        x = x.take(columns, axis=1)
+                        filled = some.reshape(-1)[: s.lot * len(columns)].reshape(s.lot, len(columns))
+                        x = x.take(columns, axis=1, out=filled, mode="clip")
                     normals.fill(noise)
                     noise += net.clipped_sums(x, self.examples.y[lot], s.clip, times=step, columns=columns)
                     net.theta -= noise
