@@ -221,6 +221,7 @@ class Steps(Noisy):
 """
 
 
+@pytest.mark.slow
 def test_a_front_is_seen_to_grow_while_a_process_writes_it(sheet: Sheet, tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(STEPS)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -161,7 +162,9 @@ def test_the_ledger_that_pays_is_listed_and_shown(place: Path) -> None:
 
 def test_the_command_serves_until_it_is_interrupted(place: Path) -> None:
     command = [sys.executable, "-c", "from tacit.cli import main; main()", "dashboard", str(place), "--port", "0"]
-    with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background is born deaf to Ctrl-C
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "--json"], **pipes, text=True, preexec_fn=heed) as running:
         assert running.stdout is not None
         url = json.loads(running.stdout.readline())["url"]
         with urlopen(url, timeout=60) as answer:

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,13 @@ def kind_of(path: Path) -> str:
 
 
 def read(path: Path) -> Kept:
-    """The study in a file, opened for reading only."""
+    """The study in a file, opened for reading only; read again only if the file, or SQLite's beside it, changed."""
+    beside = [path, path.with_name(path.name + "-wal")]
+    return _read(path, tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in beside if f.exists()))
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, stamp: tuple[tuple[int, int], ...]) -> Kept:
     import logging
 
     import optuna
