@@ -10,7 +10,9 @@ answers shuffled, where no method can beat random rows.
 
 The condominiums' settings were chosen after looking at eight (rows asked again or once, one start or five, the norm
 before or after centring, 400, 700 or all rows fitted, 70 % of them): this one is nearest to the paper's text. The
-verdicts move with them, so no row of that table is evidence for or against the paper's order.
+verdicts move with them, so no row of that table is evidence for or against the paper's order. The loans move too:
+their length-scales are fitted to 400 rows, as when they were first measured; with 1,500, and a row asked once, the
+regrets were 0.057 without privacy and 0.066, 0.017 and 0.031 with the published projection: the order was lost.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ PART = 0.7
 R = 15
 
 
-def real(X: np.ndarray, y: np.ndarray) -> Problem:
+def real(X: np.ndarray, y: np.ndarray, fitted_to: int = FITTED) -> Problem:
     """Columns divided by length-scales of maximal likelihood, then all by the largest norm over 25, as in the paper."""
-    some = np.random.default_rng(0).permutation(len(X))[:FITTED]
+    some = np.random.default_rng(0).permutation(len(X))[:fitted_to]
     unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     z = (y - y.mean()) / y.std()
     fitted = fit(RBF((0.3,) * X.shape[1]), unit[some], z[some])
@@ -65,14 +67,14 @@ def data(name: str) -> Path:
     return Path(folder) / name
 
 
-def loans() -> Problem:
+def loans(fitted_to: int = 400) -> Problem:
     """Lending Club 2007 to 2011: amount, rate and income; return on investment. 36,000 of the rows, as in the paper."""
     kept = np.load(data("lending_club_core.npz"), allow_pickle=False)
     X, y = kept["X"], kept["roi"]
     good = np.isfinite(X).all(axis=1) & np.isfinite(y) & kept["meets_policy"] & (X[:, 0] >= 500)
     chosen = np.random.default_rng(1).permutation(np.flatnonzero(good))[:36_000]
     X, y = X[chosen], y[chosen]
-    return real(np.column_stack([np.log(X[:, 0]), X[:, 1], np.log(X[:, 2])]), np.log1p(np.maximum(y, -0.9)))
+    return real(np.column_stack([np.log(X[:, 0]), X[:, 1], np.log(X[:, 2])]), np.log1p(np.maximum(y, -0.9)), fitted_to)
 
 
 def condominiums() -> Problem:
@@ -119,6 +121,7 @@ def compared(name: str, p: Problem, trials: int, delta: float, paper: dict[float
         figures.append(_more(f"{start}: published projection over not private, {part}", r - written_parts, more))
         r = regrets(whole, shown, trials, runs)
         figures.append(figure(f"{start}: published projection, r = {R}, a row asked once", r, "no guarantee"))
+        figures.append(_more(f"{start}: published projection over not private, a row asked once", r - once, more))
         r = regrets(whole, noisy(epsilon, delta), trials, runs)
         over = f"{(r - once).mean():+.3f} \u00b1 {1.96 * error(r - once):.2g} over not private, a row asked once"
         figures.append(figure(f"{start}: noisy projection", r, "unconditional", over))
