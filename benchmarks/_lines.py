@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-INK = ("#0b5cad", "#c2410c", "#15803d", "#7c3aed", "#525252")
+INK = ("#0b5cad", "#c2410c", "#15803d", "#7c3aed", "#525252", "#be185d", "#a16207")
 WIDE, HIGH, LEFT, TOP, FOOT = 640, 300, 60, 30, 40
 
 
