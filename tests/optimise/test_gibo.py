@@ -217,6 +217,16 @@ def test_a_scan_begins_in_the_better_of_two_basins() -> None:
     np.testing.assert_allclose(found(from_middle), 0.6, atol=0.05)
 
 
+def test_a_scan_is_left_out_where_its_noise_would_choose_and_its_budget_goes_to_the_steps() -> None:
+    loud, quiet, asked = (
+        problem(budget=Budget.gdp(mu), options=o) for mu, o in ((0.1, {}), (1.0, {}), (0.1, {"scan": 32}))
+    )
+    assert (loud.settings.scan, loud.scanning, len(loud.places)) == (0, None, 1)
+    assert loud.mechanism.scale == pytest.approx(problem(budget=Budget.gdp(0.1), options={"scan": 0}).mechanism.scale)
+    assert quiet.settings.scan == asked.settings.scan == 32
+    assert asked.scanning.scale > 0.03 >= quiet.scanning.scale
+
+
 def test_where_noise_explains_every_difference_the_middle_is_kept() -> None:
     """The middle stays with probability 0.80: fewer than 20 of 40 has probability 4e-6."""
     begun = [release(problem(lambda params: np.full(N, 0.5), trials=1, noise=Simulation(s))) for s in range(40)]

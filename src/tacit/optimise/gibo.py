@@ -24,6 +24,7 @@ import numpy as np
 from tacit.errors import BadInput, count
 from tacit.objective import Objective
 from tacit.optimise.gibo_design import (
+    SCAN,
     Designs,
     Settings,
     clipped_for,
@@ -87,6 +88,9 @@ class Problem:
             raise BadInput("simulated noise has no guarantee, so it is not charged to a ledger; leave out one of them")
         if not self.budget.mu() > 0:
             raise BadInput("the budget must be positive: mu = 0 allows no release")
+        if (scan := self._observing(self.settings.scan_budget, SCAN)) is not None:
+            low, high = self.objective.bounds
+            object.__setattr__(self, "settings", self.settings.settled(scan.scale / (high - low)))
         each = split(Budget.gdp(self.budget.mu() * path_share(self.settings)), self.trials)
         size, clip = self.space.dimensions, self.settings.clip
         made = GradientMean(self.objective.records, clip=clip, size=size, budget=each, unit=UNIT, noise=self.noise)

@@ -26,6 +26,7 @@ CENTRING = ("mean", "theta", "none")
 RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, 0.2, 0.25, 0.5, 1, 32
 # Shares of the squared budget, if nothing else was said: for choosing where to begin, and among several starts.
 SCANNED, SCORED = 0.3, 0.1
+QUIET = 0.03  # a scan is made if its noise is at most this share of the bounds' width: above, chance would choose
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Settings:
     step, rate       "adagrad", "adam", "momentum" or "plain", and its rate
     starts, start    number of descents that share the budget; where they begin, if you know better than the scan
     scan             number of scattered places, the middle among them, observed privately before the first step: the
-                     best is where a descent begins. Default 32, or 0 if ``start`` is given
+                     best is where a descent begins. Default 32; 0 if ``start`` is given, or if the noise on a place
+                     would be above 3% of the bounds' width
     scan_budget      share of the squared budget for the scan; default 0.3
     score_budget     share of the squared budget for scoring final points; 0.1 with several starts, else 0
     average          share of a descent's last points whose mean is its final point; 0 takes the last one
@@ -112,6 +114,12 @@ class Settings:
             raise BadInput("several starts need score_budget > 0: the best of them is chosen by a paid score")
         return replace(settled, score_budget=share)._with_scan()._with_places(space)
 
+    def settled(self, deviation: float) -> Settings:
+        """With a scan or without, where that was left open: by its noise, as a share of the bounds' width."""
+        if self.scan is not None:
+            return self
+        return replace(self, scan=SCAN) if deviation <= QUIET else replace(self, scan=0, scan_budget=0.0)
+
     def _with_scan(self) -> Settings:
         scan = (SCAN if self.start is None else 0) if self.scan is None else count("scan", self.scan, least=0)
         if scan and self.start is not None:
@@ -122,7 +130,8 @@ class Settings:
         share = share if scan else 0.0
         if not share + float(self.score_budget or 0.0) < 1:
             raise BadInput("scan_budget and score_budget together must leave something to the steps: less than 1")
-        return replace(self, scan=scan, scan_budget=share)
+        still_open = self.scan is None and self.start is None
+        return replace(self, scan=None if still_open else scan, scan_budget=share)
 
     def _with_places(self, space: Space) -> Settings:
         d = space.dimensions

@@ -127,7 +127,7 @@ def _descent(method: str, case: Case) -> Outlook:
     each = Designs(settings, space).at(np.full(d, 0.5), 0).new
     more = (len(p.places) if p.scanning is not None else 0) + (settings.starts if p.scoring is not None else 0)
     evaluations = steps * each + more
-    far = math.sqrt(d) / (2 if len(p.places) == 1 else 1)  # from the middle, or from wherever the scan begins
+    far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
     off = far * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
     notes = [f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best"]
     if measured.document()["gibo_defaults"] != gibo_defaults():
