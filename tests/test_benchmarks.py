@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -191,7 +192,9 @@ def test_skipping_keeps_what_was_measured_before(bench: Path) -> None:
 
 def test_an_interrupted_run_keeps_what_was_finished(bench: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "good", "slow"]
-    with subprocess.Popen(command, cwd=bench, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+    about: dict[str, Any] = {"cwd": bench, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background is born deaf to Ctrl-C
+    with subprocess.Popen(command, preexec_fn=heed, **about) as child:
         assert child.stdout is not None
         while "begun" not in child.stdout.readline():
             time.sleep(0.01)
