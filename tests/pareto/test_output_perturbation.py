@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.pareto.algorithm import Algorithm
+from tacit.pareto.algorithms import output_perturbation
 from tacit.pareto.algorithms.output_perturbation import OutputPerturbation
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
@@ -141,3 +142,12 @@ def test_bad_input_is_refused() -> None:
         made().utility({"gamma": 1.0}, 0)
     with pytest.raises(BadInput, match="gamma must be positive"):
         made().epsilons([{"gamma": 0.0, "sigma": 1.0}], 1e-6)
+
+
+def test_runs_one_after_the_other_and_all_at_once_end_alike() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(30, 5)) / 5
+    orders = np.array([rng.permutation(30) for _ in range(6)])
+    together = output_perturbation._together(0.05, rows, orders, 3)
+    apart = [output_perturbation._descended(0.05, [rows[i] for i in order], 3) for order in orders]
+    np.testing.assert_allclose(together, apart, rtol=1e-10)
