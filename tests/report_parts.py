@@ -61,6 +61,14 @@ def audits() -> list[dict[str, Any]]:
     return [a.to_json() for a in made]
 
 
+def attacked() -> dict[str, Any]:
+    """What tacit audit outsource --json tells of a table of 1,000 rows."""
+    lines = [("projection", "none", k, share, 1e-14) for k, share in ((0, 0.0), (2, 0.001), (3, 1.0), (4, 1.0))]
+    lines += [("noisy", "epsilon = 3, delta = 1e-05", k, 0.0, 0.18) for k in (0, 2, 3, 4)]
+    names = ("transform", "guarantee", "known", "share", "median_error")
+    return {"rows": 1000, "columns": 2, "attack": [dict(zip(names, line, strict=True)) for line in lines]}
+
+
 def searching() -> Kept:
     """Nine of twenty observations, the tenth under way."""
     terms = {"records": 2000, "bounds": [0, 1], "trials": 20, "direction": "minimize"}

@@ -18,7 +18,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_parts import CHROMIUM, FLAGS, audits, charged, curator, descended, front, laid_out, observed, searching
+from report_parts import (
+    CHROMIUM,
+    FLAGS,
+    attacked,
+    audits,
+    charged,
+    curator,
+    descended,
+    front,
+    laid_out,
+    observed,
+    searching,
+)
 
 from tacit.page import Page
 from tacit.report import audit_page, front_page, outsourced_page, tuned_page
@@ -74,6 +86,7 @@ def pages(folder: Path) -> dict[str, Page]:
         "descent": tuned_page.page(descended()),
         "fronts": front_page.page([front(), front("linear SVM", -0.03)]),
         "audits": audit_page.page(audits()),
+        "attack": audit_page.attack_page(attacked()),
         "outsourced": outsourced_page.page(curator(folder / "curator")),
         "search": search_page(searching()),
         "ledger": ledger_page(charged(folder / "ledger.db")),
