@@ -97,10 +97,10 @@ def _table(audits: Sequence[Audit]) -> str:
 
 def attack_page(document: dict[str, Any]) -> Page:
     """The page of the known-row attack, as ``tacit audit outsource --json`` tells it."""
-    heads = ["transformation", "guarantee", "rows known", "rows given back", "typical error"]
+    heads = ["transformation", "rows known", "given back", "typical error", "guarantee"]
     try:
         rows = [
-            [a["transform"], a["guarantee"], int(a["known"]), f"{a['share']:.0%}", float(a["median_error"])]
+            [a["transform"], int(a["known"]), f"{a['share']:.0%}", float(a["median_error"]), a["guarantee"]]
             for a in document["attack"]
         ]
         size = f"{int(document['rows'])} rows of {int(document['columns'])} columns"
@@ -110,6 +110,6 @@ def attack_page(document: dict[str, Any]) -> Page:
         "head": f"<h1>The known-row attack on {size}</h1><p>How much of the table comes back to somebody who has the "
         "published one and knows a few rows. Errors are shares of the table's spread. Nothing was published or "
         "spent.</p>",
-        "table": table(heads, rows, words=heads[:2]),
+        "table": table(heads, rows, words=[heads[0], heads[-1]]),
     }
     return Page("tacit: the known-row attack", parts, over="tacit · audit")
