@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks import Figure, _machine
 from benchmarks._outsourced import Problem, as_it_is, as_written, branch, figure, noisy, projected, regrets
-from benchmarks._outsourced_real import FITTED, condominiums, loans, real
+from benchmarks._outsourced_real import condominiums, loans, real
 from benchmarks._parts import kept
 
 TITLE = "Outsourced optimisation: regret against the rank on real tables, and Branin-Hoo"
@@ -85,6 +85,6 @@ def run(repeats: int) -> list[Figure]:
     runs = RUNS * repeats
     return [
         *test_function(runs),
-        *ranks("loans", loans(FITTED), 50, 1e-5, LOANS, runs),
+        *ranks("loans", loans(), 50, 1e-5, LOANS, runs),
         *ranks("condominiums", condominiums(), 100, 1e-4, HOMES, runs),
     ]
