@@ -8,13 +8,13 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from shell_parts import Said
 
 import tacit
 from tacit.cli import app
@@ -35,17 +35,6 @@ QUIET = {**os.environ, "OMP_NUM_THREADS": "1"}
 OBJECTIVE = ["tune", "model:losses", *PUBLIC]
 Run = Callable[..., Any]
 VERBS = ["tune", "report", "verify", "ledger open", "ledger show", "ledger verify", "ledger export"]
-
-
-@dataclass
-class Said:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)  # fails on anything but one document
 
 
 DRIVER = """

@@ -1,8 +1,12 @@
-"""What the shell may complete: words of an option, names of ledgers. Asked for by Tab alone, so it may import."""
+"""What the shell may complete: words of an option, names of ledgers. Asked for by Tab alone, so it may import.
+
+And the options that several verbs share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -41,3 +45,7 @@ def ledger_names(ctx: typer.Context, incomplete: str) -> list[str]:
         return words(*Ledger.names(ctx.params.get("ledger") or "ledger.db"))(incomplete)
     except Exception:  # Tab says nothing
         return []
+
+
+MaybeLedger = Annotated[str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")]
+LedgerName = Annotated[str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)]

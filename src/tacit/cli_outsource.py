@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli_complete import ledger_names, words
+from tacit.cli_complete import LedgerName, MaybeLedger, words
 from tacit.cli_shell import AsJson, Quiet, again, keeping, masked, remark
 from tacit.errors import BadInput, TacitError, extra
 
@@ -47,12 +47,8 @@ def serve_command(
     charged: Annotated[
         str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=words("each", "once"))
     ] = "each",
-    ledger: Annotated[
-        str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
-    ] = None,
-    ledger_name: Annotated[
-        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
-    ] = "default",
+    ledger: MaybeLedger = None,
+    ledger_name: LedgerName = "default",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8733,
     certificate: Annotated[str | None, typer.Option(help="TLS certificate, a PEM file.")] = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli_complete import METHODS, MODELS, ledger_names, words
+from tacit.cli_complete import METHODS, MODELS, LedgerName, MaybeLedger, words
 from tacit.cli_shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
 from tacit.errors import BadInput, count
 
@@ -39,12 +39,8 @@ def tune_command(
     method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
     candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
-    ledger: Annotated[
-        str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
-    ] = None,
-    ledger_name: Annotated[
-        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
-    ] = "default",
+    ledger: MaybeLedger = None,
+    ledger_name: LedgerName = "default",
     out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
     workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
