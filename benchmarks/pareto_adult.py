@@ -1,9 +1,8 @@
-"""DPareto against random search and grids on Adult, in the form of the paper's Table 2 and Figure 6; a little MNIST.
+"""DPareto against random search and grids on Adult, in the form of the paper's Table 2 and Figure 6.
 
 The paper's sizes: 16 + 256 points, ``repeats`` sets of 256 random points (the paper's 19: ``--repeats 19``), grids of
 243 and 1,024 for logistic regression by SGD, as in its Figure 6. Less than the paper's: a point is the mean of 3
-runs that share their lots (the authors' code: 10); MNIST on 10,000 images (60,000), up to 4 epochs (400), 32 points.
-TACIT_POINTS in the environment gives another number of points.
+runs that share their lots (the authors' code: 10). TACIT_POINTS in the environment gives another number of points.
 
 Points whose epsilon is 10 or more add nothing to the hypervolume, and epsilon is known beforehand: random and grid
 points there are not trained. Every set is kept as it is done, so that a stopped run goes on.
@@ -24,9 +23,8 @@ from benchmarks import Figure, _dpareto
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
-from tacit.pareto.algorithms.dp_mlp import Network128x64
 from tacit.pareto.algorithms.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
-from tacit.space import Params, Space
+from tacit.space import Params
 
 TITLE = "Privacy-utility fronts on Adult: DPareto against random search and grids"
 LONG = True
@@ -38,17 +36,11 @@ PAPER = {
     LogisticAdam: "0.439 (0.272, 0.607)",
     SupportVectorSGD: "0.282 (0.161, 0.402)",
 }
-MNIST_RECORDS, MNIST_EPOCHS, MNIST_TRIALS = 10_000, 4, 32
 
 
 @lru_cache(maxsize=4)
 def algorithm(kind: type) -> Any:
-    if kind is not Network128x64:
-        return kind(*_dpareto.adult(), shared_lots=True)
-    made = Network128x64(*_dpareto.mnist(MNIST_RECORDS))
-    epochs = made.space.distributions["epochs"].__class__(1, MNIST_EPOCHS, log=True)
-    made.space = Space({**made.space.distributions, "epochs": epochs})
-    return made
+    return kind(*_dpareto.adult(), shared_lots=True)
 
 
 def measured(kind: type, points: list[Params], seed: int, runs: int) -> float:
@@ -65,8 +57,6 @@ def random_set(kind: type, seed: int, many: int, runs: int) -> float:
     """The paper's random search, its own ranges: learning rates reach 0.1 where DPareto's domain ends at 0.05."""
     rng, made = np.random.default_rng((7, seed)), algorithm(kind)
     points = [{name: draw(rng) for name, draw in made.random.items()} for _ in range(many)]
-    if kind is Network128x64:  # the same cut for both
-        points = [{**p, "epochs": 1 + (p["epochs"] - 1) % MNIST_EPOCHS} for p in points]
     return measured(kind, points, 1000 + seed, runs)
 
 
@@ -111,8 +101,6 @@ def run(repeats: int) -> list[Figure]:
             (kind, s): pool.submit(piece, "random", kind, s, random, RUNS) for s in range(repeats) for kind in PAPER
         }
         grids = {per_axis: pool.submit(piece, "grid", LogisticSGD, per_axis, RUNS) for per_axis in (3, 4)}
-        mlp = pool.submit(piece, "dpareto", Network128x64, MNIST_TRIALS, 1)
-        mlp_sets = [pool.submit(piece, "random", Network128x64, s, MNIST_TRIALS, 1) for s in range(3)]
         figures = []
         for kind, paper in PAPER.items():
             best, others = ours[kind].result(), [sets[kind, s].result() for s in range(repeats)]
@@ -131,11 +119,5 @@ def run(repeats: int) -> list[Figure]:
                 note=f"{RUNS} runs a point",
             )
             for per_axis, found in grids.items()
-        ]
-        note = f"{MNIST_RECORDS:,} images, up to {MNIST_EPOCHS} epochs, 16 + {MNIST_TRIALS - 16} points of one run"
-        least = [s.result() for s in mlp_sets]
-        figures += [
-            Figure(f"hypervolume, {Network128x64.name}", mlp.result(), against="at most 10", note=note),
-            gain(Network128x64, mlp.result(), least, f"{MNIST_TRIALS} random points", f"{len(least)} sets; {note}"),
         ]
     return figures
