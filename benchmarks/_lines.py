@@ -29,7 +29,8 @@ def chart(path: Path, title: str, lines: Mapping[str, Sequence[float]], *, x: st
         at = place(0, value).split(",")[1]
         parts.append(label.format(LEFT - 6, at, "#444", 'text-anchor="end"', name))
     parts.append(label.format(WIDE / 2, HIGH - 6, "#444", "", escape(f"{x} (1 to {most})")))
-    parts.append(label.format(4, TOP - 12, "#444", "", escape(y)))
+    side = f'text-anchor="middle" transform="rotate(-90 14 {HIGH / 2:g})"'
+    parts.append(label.format(14, f"{HIGH / 2:g}", "#444", side, escape(y)))
     for k, (name, line) in enumerate(shown.items()):
         ink = INK[k % len(INK)]
         points = " ".join(place(i, v) for i, v in enumerate(line))
