@@ -212,7 +212,7 @@ def test_pages_look_as_they_did(sheet: Sheet, tmp_path: Path, monkeypatch: Any) 
 def test_the_tolerance_tells_pages_apart() -> None:
     pytest.importorskip("PIL.Image", reason="needs tacit[plot]")
     kept = {p.name: looked(p) for p in sorted(SHOTS.glob("*.png"))}
-    assert len(kept) == 16
+    assert len(kept) == 18
     assert max(p.stat().st_size for p in SHOTS.glob("*.png")) < 60_000
     pairs = [(a, b) for a in kept for b in kept if a < b]
     assert [(a, b) for a, b in pairs if apart(kept[a], kept[b]) <= TOLERANCE] == []
