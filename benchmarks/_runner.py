@@ -129,9 +129,14 @@ def expected_seconds(name: str, out: Path, repeats: int) -> float | None:
     return old["seconds"] * repeats / max(1, old["repeats"]) if old.get("figures") else None
 
 
+def in_pieces(name: str) -> bool:
+    """Whether a benchmark keeps its pieces: what its last run took is then only what was left of it."""
+    return "from benchmarks._parts import" in (_machine.HERE / f"{name}.py").read_text()
+
+
 def fitting(within: float, out: Path, repeats: int | None) -> tuple[list[str], list[str]]:
     """Those that fit in so many seconds: first those that are not LONG, then the long ones, the quickest first."""
-    took = {name: expected_seconds(name, out, repeats_of(name, out, repeats)) for name in names()}
+    took = {n: None if in_pieces(n) else expected_seconds(n, out, repeats_of(n, out, repeats)) for n in names()}
     known = {name: (60.0 if s is None and not told(name)["LONG"] else s) for name, s in took.items()}
     order = sorted(names(), key=lambda n: (told(n)["LONG"], float("inf") if known[n] is None else known[n], n))
     chosen, left, spent = [], [], 0.0
