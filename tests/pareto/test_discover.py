@@ -128,6 +128,38 @@ def test_running_trials_are_believed_so_the_next_proposal_looks_elsewhere() -> N
     assert apart.min() > 0.02
 
 
+def test_a_point_that_another_worker_is_about_to_name_is_not_proposed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between beginning a trial and naming its point there is a gap; a worker that never names one holds nobody up."""
+    space = Space(Toy().space)
+
+    def begun() -> tuple[optuna.Study, int]:
+        sampler = DParetoSampler(space, lambda ps: Toy().epsilons(ps, 0.0), startup=10, seed=3)
+        study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+        for _ in range(12):
+            trial = study.ask(fixed_distributions=space.distributions)
+            study.tell(trial, [Toy().epsilons([trial.params], 0.0)[0], 1 - Toy().utility(trial.params, 0)])
+        return study, study._storage.create_new_trial(study._study_id)
+
+    with monkeypatch.context() as impatient:
+        impatient.setattr("tacit.pareto.sampler.PATIENCE", 0.0)
+        blind, _ = begun()
+        taken = blind.ask(fixed_distributions=space.distributions).params
+        impatient.setattr("tacit.pareto.sampler.time.sleep", lambda _: pytest.fail("waited twice for nobody"))
+        blind.ask(fixed_distributions=space.distributions)
+
+    study, other = begun()
+    naps: list[float] = []
+
+    def name_it_meanwhile(seconds: float) -> None:
+        naps.append(seconds)
+        for name, d in space.distributions.items():
+            study._storage.set_trial_param(other, name, d.to_internal_repr(taken[name]), d)
+
+    monkeypatch.setattr("tacit.pareto.sampler.time.sleep", name_it_meanwhile)
+    assert study.ask(fixed_distributions=space.distributions).params != taken
+    assert len(naps) == 1
+
+
 def test_a_known_cost_is_a_third_objective_of_the_sampler() -> None:
     """Steps cost: after 30 points the volume beats that of 30 random points of each of five seeds."""
     toy, space, corner = Toy(), Space(Toy().space), (10.0, 1.0, 5.0)

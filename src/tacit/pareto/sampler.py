@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 FAILED = "tacit:failed"
 POOL = 2048  # candidates over the whole space, their epsilons computed once
 CENTRES = 16  # points of the front that are searched around
+PATIENCE = 2.0  # seconds for another worker to name the point of a trial it has begun; then it is taken to be gone
 ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and its models
 Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2 or 3), models of error and epsilon
 
@@ -75,6 +77,7 @@ class DParetoSampler(BaseSampler):
         self.first, self.second, self.smooth = Model(scales[0]), Model(scales[1], noise), noise > 0
         self._independent = RandomSampler(seed)
         self._features: dict[int, Array] = {}
+        self._nameless: set[int] = set()  # trials begun by workers that never named a point
         self._pool: Candidates | None = None
         self._pool_cost: Array | None = None
 
@@ -88,11 +91,13 @@ class DParetoSampler(BaseSampler):
     ) -> dict[str, Any]:
         if len(study.directions) != len(self.reference):
             raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
-        done, failed, running = self.seen(study, but=trial.number)
-        if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
-            # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
-            return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
         with ONE_AT_A_TIME, one_thread():
+            done, failed, running = self.seen(study, but=trial.number)
+            if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
+                # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
+                return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
+            if self._await_earlier(study, trial.number):
+                done, failed, running = self.seen(study, but=trial.number)
             return self.propose(done, failed, running, salt=trial.number)
 
     def sample_independent(
@@ -111,6 +116,24 @@ class DParetoSampler(BaseSampler):
         failed = [t for t in trials if t.state == TrialState.FAIL and FAILED in t.user_attrs]
         failed += [t for t in trials if t.state == TrialState.COMPLETE and not np.isfinite(t.values).all()]
         return done, failed, [t for t in trials if t.state == TrialState.RUNNING]
+
+    def _await_earlier(self, study: Study, number: int) -> bool:
+        """Let other workers name the points of trials begun before this one, so that no two choose the same.
+
+        Whether any had to be waited for. A trial whose point is still unknown after `PATIENCE` is not waited for again.
+        """
+        names, until, waited = set(self.space.names), time.monotonic() + PATIENCE, False
+        while unnamed := {
+            t.number
+            for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            if t.number < number and t.number not in self._nameless and not names <= t.params.keys()
+        }:
+            waited = True
+            if time.monotonic() > until:
+                self._nameless |= unnamed
+            else:
+                time.sleep(0.01)
+        return waited
 
     # One iteration of Algorithm 2.
 
