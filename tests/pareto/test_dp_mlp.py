@@ -13,6 +13,7 @@ from tacit.pareto.algorithm import Algorithm
 from tacit.pareto.algorithms.dp_mlp import Network, Network128x64, Network1000, Perceptron
 from tacit.pareto.algorithms.dp_sgd import LogisticSGD
 from tacit.pareto.algorithms.fast_noise import FastNormals
+from tacit.pareto.algorithms.inputs import Inputs
 from tacit.pareto.algorithms.lots import Settings, distinct_lots
 
 PARAMS: dict[str, Any] = {"epochs": 1, "lot": 16, "rate": 0.2, "variance": 1.0, "clip": 0.8}
@@ -101,20 +102,33 @@ def test_training_equals_the_papers_steps_written_out() -> None:
     np.testing.assert_allclose(found.theta, net.theta, rtol=1e-3, atol=1e-5)
 
 
-def test_leaving_out_columns_of_zeros_changes_nothing() -> None:
+def test_leaving_out_zeros_changes_nothing() -> None:
     """Sparse inputs, whose zeros are skipped, against the same training with every column multiplied."""
     X, y = examples(d=12)
-    X[:, 3:] *= np.random.default_rng(1).random((80, 9)) < 0.02
+    X[:, 2:9] *= np.random.default_rng(1).random((80, 7)) < 0.05
     algorithm = Network(X, y, X, y, hidden=(6, 4))
-    assert algorithm._single[1] is not None
+    held, order = algorithm._held
+    assert held.full.shape == (80, 5)
+    assert order.tolist() != sorted(order)
     sparse = algorithm.train(PARAMS, [5]).reveal()[0].theta
-    algorithm.__dict__["_single"] = (X.astype(np.float32), None)
+    algorithm.__dict__["_held"] = (Inputs.whole(X.astype(np.float32)[:, order]), order)
     np.testing.assert_allclose(sparse, algorithm.train(PARAMS, [5]).reveal()[0].theta, rtol=1e-4, atol=1e-6)
-    columns = np.array([0, 2, 3, 11])
-    net, held = net_of((12, 5, 3)), np.zeros((9, 12))
-    held[:, columns] = X[:9, columns] + 1.0
-    full = net.clipped_sums(held, y[:9], 0.5).copy()
-    np.testing.assert_allclose(net.clipped_sums(held[:, columns], y[:9], 0.5, columns=columns), full, atol=1e-12)
+    net, rows = net_of((12, 5, 3)), X[:9]
+    some, order = Inputs.of(rows)
+    full = net.clipped_sums(rows[:, order], y[:9], 0.5).copy()
+    assert some.rare is not None
+    np.testing.assert_allclose(net.clipped_sums(some, y[:9], 0.5), full, atol=1e-12)
+
+
+def test_a_trained_network_takes_its_inputs_in_the_order_given() -> None:
+    """Noise far below the weights: the input that decides has the largest weights, wherever it was held."""
+    y = np.arange(200) % 2
+    X = np.random.default_rng(0).normal(size=(200, 6)) * (np.random.default_rng(1).random((200, 6)) < 0.05)
+    X[:, 3] = 2.0 * y - 1
+    net = (
+        Network(X, y, X, y, hidden=(8,)).train({**PARAMS, "epochs": 40, "rate": 0.5, "variance": 1e-6}, [0]).reveal()[0]
+    )
+    assert (net.scores(X.astype(np.float32))[-1].argmax(axis=1) == y).mean() > 0.95
 
 
 def test_a_lot_of_nothing_but_zeros_is_trained_on() -> None:

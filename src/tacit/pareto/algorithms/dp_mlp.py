@@ -22,12 +22,9 @@ from tacit.gp.threads import one_thread
 from tacit.pareto.algorithms.by_lots import ByLots
 from tacit.pareto.algorithms.examples import Unreleased
 from tacit.pareto.algorithms.fast_noise import FastNormals
+from tacit.pareto.algorithms.inputs import Floats, Inputs, squares
 from tacit.pareto.algorithms.lots import Settings, distinct_lots
 from tacit.space import Params
-
-Floats = NDArray[Any]
-Columns = NDArray[np.intp] | None
-SPARSE = 0.5  # share of inputs that are not 0, below which columns of zeros are looked for in every lot
 
 
 class Perceptron:
@@ -39,7 +36,6 @@ class Perceptron:
         self.theta, self.gradient = (np.zeros(sum(i * o for i, o in shapes), dtype) for _ in range(2))
         self.layers, self.sums = _views(self.theta, shapes), _views(self.gradient, shapes)
         self._kept: tuple[list[Floats], list[Floats]] | None = None
-        self._rows: Floats | None = None
 
     def initialise(self, rng: np.random.Generator) -> None:
         """Weights N(0, 2 / in), He et al. 2015; biases 0. Zero throughout would never leave zero."""
@@ -48,56 +44,47 @@ class Perceptron:
             W[:-1] *= (2 / (len(W) - 1)) ** 0.5
             W[-1] = 0
 
-    def scores(self, x: Floats, out: Sequence[Floats | None] | None = None, columns: Columns = None) -> list[Floats]:
-        """The inputs of every layer, then the scores (m, classes), in ``out`` if given.
-
-        With ``columns``, x holds only these columns of the inputs, and all others are 0.
-        """
-        values = [x]
-        for i, (W, z) in enumerate(zip(self.layers, out or [None] * len(self.layers), strict=True)):
-            rows = W[:-1] if i or columns is None else W.take(columns, axis=0, out=self._some(columns), mode="clip")
-            z = np.matmul(values[-1], rows, out=z)
+    def scores(self, x: Floats | Inputs, out: Sequence[Floats | None] | None = None) -> list[Floats]:
+        """The outputs of every layer, the last of them the scores (m, classes), in ``out`` if given."""
+        outputs: list[Floats] = []
+        for W, room in zip(self.layers, out or [None] * len(self.layers), strict=True):
+            below = outputs[-1] if outputs else x
+            z = below.times(W[:-1], room) if isinstance(below, Inputs) else np.matmul(below, W[:-1], out=room)
             z += W[-1]
-            if i < len(self.layers) - 1:
+            if W is not self.layers[-1]:
                 np.maximum(z, 0, out=z)
-            values.append(z)
-        return values
+            outputs.append(z)
+        return outputs
 
-    def clipped_sums(
-        self, x: Floats, y: NDArray[np.int64], clip: float, *, times: float = 1.0, columns: Columns = None
-    ) -> Floats:
+    def clipped_sums(self, x: Floats | Inputs, y: NDArray[np.int64], clip: float, *, times: float = 1.0) -> Floats:
         """The sum over examples of clipped gradients of cross-entropy, ``times`` a factor, laid out as theta.
 
-        Overwritten by the next call. ``columns`` as in ``scores``.
+        Overwritten by the next call.
         """
-        values, errors = self._room(len(x))
-        *inputs, e = self.scores(x, values, columns)
+        x = x if isinstance(x, Inputs) else Inputs.whole(x)
+        values, errors = self._room(len(y))
+        *hidden, e = self.scores(x, values)
         e -= e.max(axis=1, keepdims=True)
         np.exp(e, out=e)
         e /= e.sum(axis=1, keepdims=True)
         e[np.arange(len(y)), y] -= 1
-        square = _squares(e) * (_squares(inputs[-1]) + 1)
+        sizes = [x.squares, *map(squares, hidden)]
+        square = squares(e) * (sizes[-1] + 1)
         for below in range(len(errors) - 1, -1, -1):
             e = np.matmul(e, self.layers[below + 1][:-1].T, out=errors[below])
-            e *= inputs[below + 1] > 0
-            square += _squares(e) * (_squares(inputs[below]) + 1)
-        kept = np.minimum(1, clip / np.sqrt(np.maximum(square, np.finfo(x.dtype).tiny)))
+            e *= hidden[below] > 0
+            square += squares(e) * (sizes[below] + 1)
+        kept = np.minimum(1, clip / np.sqrt(np.maximum(square, np.finfo(e.dtype).tiny)))
         kept *= times
-        for i, (a, e, out) in enumerate(zip(inputs, [*errors, values[-1]], self.sums, strict=True)):
+        below_each: list[Inputs | Floats] = [x, *hidden]
+        for a, e, out in zip(below_each, [*errors, values[-1]], self.sums, strict=True):
             e *= kept[:, None]
             np.sum(e, axis=0, out=out[-1])
-            if i or columns is None:
-                np.matmul(a.T, e, out=out[:-1])
+            if isinstance(a, Inputs):
+                a.transposed_times(e, out[:-1])
             else:
-                out[:-1] = 0
-                out[columns] = np.matmul(a.T, e, out=self._some(columns))
+                np.matmul(a.T, e, out=out[:-1])
         return self.gradient
-
-    def _some(self, columns: NDArray[np.intp]) -> Floats:
-        """Room for some rows of the first layer."""
-        if self._rows is None:
-            self._rows = np.empty_like(self.layers[0])
-        return self._rows[: len(columns)]
 
     def _room(self, m: int) -> tuple[list[Floats], list[Floats]]:
         """Arrays for the outputs of every layer, and for the errors of all but the last; kept while lots are alike."""
@@ -114,8 +101,7 @@ class Network(ByLots):
     replacement. Models are trained with fast, seeded noise to be measured; none is released.
     Follows. Avent2020 Algorithm 3, with its domain for mnist (Table 1) and random baseline (Table 3).
     Differs. Weights start random, not at 0, where ReLU networks stay; the seed decides, the data have no part in it.
-    T floor(n / m) steps. Single precision. Inputs that are 0 in all of a lot are left out of its products; their
-    weights still get their noise.
+    T floor(n / m) steps. Single precision. Zeros of inputs that are seldom anything else are left out of the products.
     Edges. Seeds are trained one after the other, on one thread: several workers use a machine better than several
     threads do (two threads on two busy cores were four times slower than one).
 
@@ -161,28 +147,24 @@ class Network(ByLots):
     def _trained(self, s: Settings, seed: int) -> Perceptron:
         rng, net, step = np.random.default_rng(seed), Perceptron(self.sizes), s.rate / s.lot
         net.initialise(rng)
-        X, used = self._single
-        rows, some = (np.empty((s.lot, X.shape[1]), np.float32) for _ in range(2))
+        X, order = self._held
+        first = net.layers[0]
+        first[:-1] = first[order]
+        rows = np.empty((s.lot, X.full.shape[1]), np.float32)
         noise, normals, block = np.empty_like(net.theta), FastNormals(rng, step * s.noise), s.block(1)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, s.steps, block):
                 for lot in distinct_lots(rng, s.records, s.lot, min(block, s.steps - start)):
-                    x, columns = X.take(lot, axis=0, out=rows, mode="clip"), None
-                    if used is not None:
-                        columns = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(used[lot], axis=0)))
-                        filled = some.reshape(-1)[: s.lot * len(columns)].reshape(s.lot, len(columns))
-                        x = x.take(columns, axis=1, out=filled, mode="clip")
                     normals.fill(noise)
-                    noise += net.clipped_sums(x, self.examples.y[lot], s.clip, times=step, columns=columns)
+                    noise += net.clipped_sums(X.lot(lot, rows), self.examples.y[lot], s.clip, times=step)
                     net.theta -= noise
+        first[order] = first[:-1].copy()
         return net
 
     @cached_property
-    def _single(self) -> tuple[Floats, NDArray[np.uint8] | None]:
-        """The inputs in single precision, and which of each example's are not 0, as bits; None if hardly any is 0."""
-        X = self.examples.X.astype(np.float32, copy=False)
-        filled = X != 0
-        return X, np.packbits(filled, axis=1) if filled.mean() < SPARSE else None
+    def _held(self) -> tuple[Inputs, NDArray[np.intp]]:
+        """The inputs in single precision, and the order of their columns while training."""
+        return Inputs.of(self.examples.X.astype(np.float32, copy=False))
 
     def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         X = self.examples.X_test.astype(np.float32, copy=False)
@@ -207,8 +189,3 @@ class Network128x64(Network):
 def _views(vector: Floats, shapes: list[tuple[int, int]]) -> list[Floats]:
     ends = np.cumsum([i * o for i, o in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(vector, ends[:-1]), shapes, strict=True)]
-
-
-def _squares(rows: Floats) -> Floats:
-    squares: Floats = np.einsum("ij,ij->i", rows, rows)
-    return squares
