@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from benchmarks import threads
 from tacit.pareto.sampler import DParetoSampler
 from tacit.pareto.surrogate import Scale
 from tacit.space import Params, Space
@@ -37,7 +38,7 @@ def botorch_sampler(
     from gpytorch.mlls import SumMarginalLogLikelihood
 
     torch.manual_seed(seed)
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads())
     corner = -torch.tensor(reference, dtype=torch.float64)
     box = torch.tensor([[0.0] * space.dimensions, [1.0] * space.dimensions], dtype=torch.float64)
     back = {"log": torch.exp, "logit": torch.sigmoid, "linear": lambda z: z}

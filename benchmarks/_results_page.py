@@ -189,8 +189,16 @@ def _made(doc: dict[str, Any]) -> str:
     first = [f"{known.pop('cores')} cores", str(known.pop("processor", ""))]
     first.append(f"threads {', '.join(map(str, doc['threads']))}" if "threads" in doc else "one thread")
     told = [f"`{doc['command']}`", f"commit {doc['commit']}{' with changes' if doc.get('dirty') else ''}"]
-    told += [doc[k] for k in ("date",) if k in doc] + [f"{doc['seconds']} s", ", ".join(w for w in first if w)]
+    told += [doc[k] for k in ("date",) if k in doc] + [_took(doc), ", ".join(w for w in first if w)]
     return " · ".join([*told, ", ".join(f"{k} {v}" for k, v in known.items())])
+
+
+def _took(doc: dict[str, Any]) -> str:
+    """How long, or of how many kept pieces: their seconds add up over processes and over earlier runs."""
+    if not (parts := doc.get("made_of")):
+        return f"{doc['seconds']} s"
+    work = "made in several runs" if parts["seconds"] is None else f"{parts['seconds'] / 60:.1f} min of work"
+    return f"{parts['pieces']} pieces, {work}"
 
 
 def _cells(r: Row) -> list[str]:

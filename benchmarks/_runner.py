@@ -83,7 +83,7 @@ def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | 
     about: dict[str, Any] = {"name": name, "title": module.TITLE, "command": command, "repeats": repeats}
     about |= {"commit": _machine.commit(), "dirty": _machine.dirty(), "sources": _machine.sources(name)}
     about |= {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": _machine.machine()}
-    start = time.perf_counter()
+    start, since = time.perf_counter(), time.time() - 1.0  # clocks of file systems are coarse
     try:
         figures, limits = limited(module, repeats, threads)
     except (Missing, ModuleNotFoundError, SystemExit) as error:
@@ -92,7 +92,8 @@ def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | 
             raise
         return _skipped(about, out, reason)
     seconds = round(time.perf_counter() - start, 1)
-    _write(out, {**about, "seconds": seconds, "threads": limits, "figures": [asdict(f) for f in figures]})
+    about |= {"seconds": seconds, "threads": limits, "made_of": _parts.used(name, since)}
+    _write(out, {**about, "figures": [asdict(f) for f in figures]})
     for f in figures:
         print(f"  {f.name}: {f.value:.4g} {f.unit}  {f.against}", flush=True)
     return MEASURED
@@ -124,19 +125,15 @@ def _write(out: Path, document: dict[str, Any]) -> None:
 
 
 def expected_seconds(name: str, out: Path, repeats: int) -> float | None:
-    """What the kept result took, for as many repeats; None if it was never measured."""
+    """What the kept result took, for as many repeats; None if nobody knows. Of one made of pieces, all its pieces."""
     old = kept(name, out)
-    return old["seconds"] * repeats / max(1, old["repeats"]) if old.get("figures") else None
-
-
-def in_pieces(name: str) -> bool:
-    """Whether a benchmark keeps its pieces: what its last run took is then only what was left of it."""
-    return "from benchmarks._parts import" in (_machine.HERE / f"{name}.py").read_text()
+    seconds = (old.get("made_of") or old).get("seconds") if old.get("figures") else None
+    return None if seconds is None else seconds * repeats / max(1, old["repeats"])
 
 
 def fitting(within: float, out: Path, repeats: int | None) -> tuple[list[str], list[str]]:
     """Those that fit in so many seconds: first those that are not LONG, then the long ones, the quickest first."""
-    took = {n: None if in_pieces(n) else expected_seconds(n, out, repeats_of(n, out, repeats)) for n in names()}
+    took = {n: expected_seconds(n, out, repeats_of(n, out, repeats)) for n in names()}
     known = {name: (60.0 if s is None and not told(name)["LONG"] else s) for name, s in took.items()}
     order = sorted(names(), key=lambda n: (told(n)["LONG"], float("inf") if known[n] is None else known[n], n))
     chosen, left, spent = [], [], 0.0

@@ -1,7 +1,8 @@
-"""What a proposal costs, and what it is worth: two objectives in five dimensions (DTLZ2), one thread.
+"""What a proposal costs, and what it is worth: two objectives in five dimensions (DTLZ2).
 
 DTLZ2's first objective stands for epsilon. The exact form may compute it, as it may compute epsilon; the published form
-and the peers model both. Seconds are processor seconds of this process, so that a busy machine does not count.
+and the peers model both. Ours always uses one thread; the peers use two where two are allowed, and there only the cost
+is measured again.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import optuna
-from threadpoolctl import threadpool_limits
 
-from benchmarks import Figure
+from benchmarks import Figure, threads
 from benchmarks._botorch import botorch_sampler
 from tacit.pareto.dominance import hypervolume
 from tacit.pareto.sampler import DParetoSampler
@@ -26,6 +26,7 @@ from tacit.space import Float, Params, Space
 TITLE = "Two-objective proposals in 5-D: cost of 16 + 256, and hypervolume on DTLZ2 after 16 + 34"
 LONG = True
 REPEATS = 3
+THREADS = (1, 2)
 
 STARTUP, PROPOSALS, SHORT, REFERENCE = 16, 256, 34, (1.5, 1.5)
 NAMES = [f"x{i}" for i in range(5)]
@@ -68,19 +69,19 @@ def optuna_gp(seed: int) -> Any:
 
 
 def played(sampler: Any, trials: int) -> tuple[float, float, optuna.Study]:
-    """Processor seconds spent on asking after startup, hypervolume, and the study."""
+    """Seconds spent on asking after startup, hypervolume, and the study."""
     study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
     spent = 0.0
     for k in range(trials):
-        start = time.process_time()
+        start = time.perf_counter()
         trial = study.ask(fixed_distributions=SPACE.distributions)
-        spent += time.process_time() - start if k >= STARTUP else 0.0
+        spent += time.perf_counter() - start if k >= STARTUP else 0.0
         study.tell(trial, dtlz2(trial.params))
     return spent, hypervolume([t.values for t in study.trials], REFERENCE), study
 
 
 def timed_at(make: Callable[[int], Any], study: optuna.Study, repeats: int, warm: bool) -> list[float]:
-    """Median processor seconds of one proposal when the first 16, 64, ... trials of ``study`` are known.
+    """Median seconds of one proposal when the first 16, 64, ... trials of ``study`` are known.
 
     ``warm`` lets the sampler make one proposal before, so that what it keeps from step to step is there.
     """
@@ -93,9 +94,9 @@ def timed_at(make: Callable[[int], Any], study: optuna.Study, repeats: int, warm
             if warm:
                 trial = part.ask(fixed_distributions=SPACE.distributions)
                 part.tell(trial, dtlz2(trial.params))
-            start = time.process_time()
+            start = time.perf_counter()
             part.ask(fixed_distributions=SPACE.distributions)
-            seconds.append(time.process_time() - start)
+            seconds.append(time.perf_counter() - start)
         medians.append(statistics.median(seconds))
     return medians
 
@@ -103,8 +104,7 @@ def timed_at(make: Callable[[int], Any], study: optuna.Study, repeats: int, warm
 def run(repeats: int) -> list[Figure]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    with threadpool_limits(1):
-        return [*_ours(repeats), *_peers(repeats)]
+    return [*_ours(repeats), *_peers(repeats)]
 
 
 def _ours(repeats: int) -> list[Figure]:
@@ -124,6 +124,8 @@ def _ours(repeats: int) -> list[Figure]:
                 note,
             )
         )
+        if threads() > 1:
+            continue
         short = [played(ours(model, seed), STARTUP + SHORT) for seed in range(3)]
         figures.append(_quality(name, [s[1] for s in short], [s[0] for s in short]))
     return figures
@@ -139,7 +141,7 @@ def _peers(repeats: int) -> list[Figure]:
         return []
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads())
     spent, _, study = played(ours("exact", 0), STARTUP + PROPOSALS)
     cold = _between(timed_at(lambda seed: ours("exact", seed), study, repeats, warm=False))
     unit = "ms on average over 16..272"
@@ -156,6 +158,8 @@ def _peers(repeats: int) -> list[Figure]:
                 f"256 proposals against {name}", _between(at) * PROPOSALS / spent, "x faster", against=goal, note=note
             )
         )
+        if threads() > 1:
+            continue
         runs = [played(make(seed), STARTUP + SHORT) for seed in range(3)]
         times = statistics.median(r[0] for r in runs) / statistics.median(short)
         figures.append(Figure(f"34 proposals after 16 against {name}", times, "x faster", note="whole runs of both"))

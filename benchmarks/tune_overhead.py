@@ -1,8 +1,8 @@
 """What a search adds to each trial: `tacit.tune` against Optuna's own samplers, on an objective that costs nothing.
 
 A bowl in four dimensions. tacit sees 1,000 losses per trial, sums them exactly, draws exact noise, claims the draw in
-the study, and answers from its model; Optuna's samplers see the bowl with noise of the same size. All in memory, one
-thread, in turns. GPSampler needs torch and is absent without it; greenlet is a faster way for it and is used if there.
+the study, and answers from its model; Optuna's samplers see the bowl with noise of the same size. All in memory, in
+turns. GPSampler needs torch and is absent without it; greenlet is a faster way for it and is used if there.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import tacit
-from benchmarks import Figure, ratio
+from benchmarks import Figure, ratio, threads
 from tacit.optimise.observed import Terms
 
 TITLE = "Overhead per trial of tacit.tune against Optuna's samplers, in memory, 4 dimensions"
 LONG = True  # minutes with torch
+THREADS = (1, 2)
 
 LENGTHS = (20, 100, 300)
 NAMES = ("a", "b", "c", "d")
@@ -62,10 +62,10 @@ def run(repeats: int) -> list[Figure]:
     if importlib.util.find_spec("torch"):
         import torch
 
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads())
         searches["GPSampler"] = by_optuna("GPSampler")
     logging.getLogger("optuna").setLevel(logging.WARNING)  # after its import, which sets it
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for search in searches.values():
             search(12, 0)  # warm up

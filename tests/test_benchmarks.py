@@ -219,6 +219,29 @@ def test_what_fits_is_chosen_by_what_it_took(bench: Path, load: Any, monkeypatch
     assert runner.fitting(700.0, out, 10)[1] == ["broken", "slow"]  # twice the repeats, twice the time
 
 
+def test_a_benchmark_made_of_pieces_tells_what_all_of_them_took(
+    tmp_path: Path, load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run makes one piece and finds one; both count. A piece of an older form did not say how long it took."""
+    parts, runner = load("benchmarks._parts"), load("benchmarks._runner")
+    monkeypatch.setenv("TACIT_PARTS", str(tmp_path))
+    clock = iter([0.0, 30.0, 100.0, 190.0])
+    monkeypatch.setattr(parts.time, "perf_counter", lambda: next(clock))
+    assert parts.kept("long", {"part": 1}, lambda: "first") == "first"
+    for path in tmp_path.glob("long/*.json"):
+        os.utime(path, (0, 0))
+    since = time.time() - 1.0
+    assert parts.kept("long", {"part": 1}, lambda: "never") == "first"
+    assert parts.kept("long", {"part": 2}, lambda: "second") == "second"
+    assert parts.used("long", since) == {"pieces": 2, "seconds": 120.0}
+    assert parts.used("short", since) == {}
+    about = {**result(), "name": "long", "seconds": 0.1, "repeats": 5, "made_of": parts.used("long", since)}
+    (tmp_path / "long.json").write_text(json.dumps(about))
+    assert runner.expected_seconds("long", tmp_path, 10) == 240.0
+    (tmp_path / "long" / "old.json").write_text('{"key": {}, "value": 1}')
+    assert parts.used("long", since) == {"pieces": 3, "seconds": None}
+
+
 def test_the_installed_command_finds_a_clone_or_says_where_to_look(
     tmp_path: Path, bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
