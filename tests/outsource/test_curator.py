@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -365,3 +366,53 @@ def test_a_curator_killed_while_publishing_pays_once(tmp_path: Path) -> None:
 def test_the_face_is_public() -> None:
     assert tacit.Curator is Curator
     assert tacit.Modeler is Modeler
+
+
+def charges(ledger: Ledger) -> list[str]:
+    return [e.purpose.split(" of study ")[0] for e in ledger.entries() if e.kind == "charge"]
+
+
+def test_a_state_that_was_put_back_pays_again_for_what_it_forgot(tmp_path: Path) -> None:
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5))
+    settings: dict[str, Any] = {"answers": answers, "ledger": ledger, "state": tmp_path / "state"}
+    with curator_of(rows, **settings) as curator:
+        curator.ask([1])
+    shutil.copytree(tmp_path / "state", tmp_path / "old")
+    with curator_of(rows, **settings) as curator:
+        told = curator.ask([7])
+    shutil.rmtree(tmp_path / "state")
+    shutil.copytree(tmp_path / "old", tmp_path / "state")
+    with curator_of(rows, **settings) as curator:
+        assert curator.ask([7]) != told  # a second draw of the same answer
+        curator.ask([7])
+    assert charges(ledger) == ["table", "answer for row 1", "answer for row 7", "answer for row 7"]
+    ledger.verify()
+
+
+@pytest.mark.parametrize("charged", ["each", "once"])
+def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_path: Path, charged: str) -> None:
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged)
+    settings: dict[str, Any] = {"answers": answers, "state": tmp_path / "state"}
+    with curator_of(rows, **settings) as curator:
+        curator.ask([3, 4])
+    for _ in range(2):  # once, however often it is started
+        with curator_of(rows, **settings, ledger=ledger):
+            pass
+    assert charges(ledger) == [
+        "table",
+        *({"each": ["answer for row 3", "answer for row 4"], "once": ["answers"]}[charged]),
+    ]
+    poor = Ledger.open(tmp_path / "poor.db", "rows", Budget.gdp(1e-3))
+    with pytest.raises(BudgetRefused):
+        curator_of(rows, **settings, ledger=poor)
+
+
+def test_a_study_with_a_guarantee_does_not_go_on_with_simulated_noise(tmp_path: Path) -> None:
+    rows = some_rows(40)
+    settings: dict[str, Any] = {"answers": PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5)), "state": tmp_path / "state"}
+    with curator_of(rows, **settings):
+        pass
+    with pytest.raises(StateError, match="other rows or other terms"):
+        curator_of(rows, **settings, noise=tacit.Simulation(0))

@@ -103,6 +103,8 @@ class Curator:
             said = [transform, epsilon, delta, dimensions, distance, self._transform.divisor.tolist(), repr(answers)]
             if answers and answers.charged == "each":
                 said.append(self.queries)  # the stated guarantee counts on them
+            if noise.simulated:
+                said.append("simulated")  # such a study never becomes one with a guarantee, nor the other way round
             self.study, terms = self._state.begin(uuid.uuid4().hex, _fingerprint(self._rows, said))
             self._payments = Payments(ledger, self.study)
             self._published = Published.from_json(terms) if terms else self._publish()
@@ -115,6 +117,7 @@ class Curator:
                 self._requests.setdefault((e.modeler, e.request), []).append(e.row)
             self._used = Counter(e.modeler for e in self._log)
             self._stopped = self._state.stopped()
+            self._owed(terms is not None)
             self._settle(self._known if answers else ())
         except BaseException:
             self.close()
@@ -244,10 +247,23 @@ class Curator:
             value = None
         if self._mechanism is None or self._answers is None:
             return (value if value is None or math.isfinite(value) else None), None
-        what = "answers" if self._answers.charged == "once" else f"answer for row {row}"
-        charge = self._payments.charge(self._mechanism.guarantee, what)
+        what, once = self._paid_as(row)
+        charge = self._payments.charge(self._mechanism.guarantee, what, shared=once)
         drawn = float(self._mechanism.draw(self._mechanism.checked(self._answers.clipped(value))))
         return drawn, charge
+
+    def _paid_as(self, row: int) -> tuple[str, bool]:
+        """The purpose under which the answer for a row is charged, and whether all answers share it."""
+        once = self._answers is not None and self._answers.charged == "once"
+        return ("answers" if once else f"answer for row {row}"), once
+
+    def _owed(self, before: bool) -> None:
+        """Charge what this state told already and this ledger does not know of, before more is told."""
+        if before:
+            self._payments.charge(self._transform.guarantee, "table", shared=True)
+        if self._mechanism is not None:
+            for row in self._known:
+                self._payments.charge(self._mechanism.guarantee, self._paid_as(row)[0], shared=True)
 
     def _settle(self, charged: Iterable[int]) -> None:
         """Tell the ledger of draws that are recorded here."""

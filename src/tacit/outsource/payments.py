@@ -19,10 +19,11 @@ OWN = "the evaluation of a row depends on that row alone"
 
 
 class Payments:
-    """The charges of one study in a ledger, by purpose; one purpose is charged once.
+    """The charges of one study in a ledger, by purpose.
 
-    A value is shown only after it was recorded. So a charge whose value was not recorded pays for drawing it again:
-    nobody saw the first draw.
+    A value is shown only after it was recorded, and the ledger is told after that. So a charge of which the ledger
+    knows no draw pays for drawing again: nobody saw the first draw. A charge of which it does know one does not: the
+    state that held the value was lost or put back, and drawing again is paid for again.
     """
 
     def __init__(self, ledger: Ledger | None, study: str) -> None:
@@ -39,14 +40,18 @@ class Payments:
     def _tail(self) -> str:
         return f" of study {self.study}"
 
-    def charge(self, guarantee: Guarantee, what: str) -> int | None:
-        """The number of the charge for this purpose, made now unless it is there. None without a ledger."""
+    def charge(self, guarantee: Guarantee, what: str, *, shared: bool = False) -> int | None:
+        """The number of the charge for a draw that is about to be made. None without a ledger.
+
+        ``shared``: one charge covers all draws of this purpose, or what was drawn before this ledger was named.
+        """
         if self.ledger is None:
             return None
         purpose = what + self._tail
-        if purpose not in self._made:
-            self._made[purpose] = self.ledger.charge(guarantee, purpose)
-        return self._made[purpose].entry
+        made = self._made.get(purpose)
+        if made is None or (made.entry in self._drawn and not shared):
+            made = self._made[purpose] = self.ledger.charge(guarantee, purpose)
+        return made.entry
 
     def settle(self, what: str, digest: str) -> None:
         """Tell the ledger what was drawn, once it is recorded here."""
