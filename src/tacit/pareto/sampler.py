@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FAILED = "tacit:failed"
 POOL = 2048  # candidates over the whole space, their epsilons computed once
 CENTRES = 16  # points of the front that are searched around
-PATIENCE = 2.0  # seconds for another worker to name the point of a trial it has begun; then it is taken to be gone
+PATIENCE = 10.0  # seconds for another worker to name the point of a trial it has begun; then it is taken to be gone
 ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and its models
 Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2 or 3), models of error and epsilon
 
