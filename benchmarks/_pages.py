@@ -22,7 +22,7 @@ def made(results: Path, docs: Path) -> dict[str, str]:
     """Every page and picture by its path below docs. A page of prose keeps its words; its tables are filled."""
     known = documents(results)
     pictures = drawn(known, results)
-    pages = {"results.md": page(known, sorted(pictures)), "papers.md": papers(known)}
+    pages = {"results.md": page(known, sorted(pictures)), "papers.md": papers(known, sorted(pictures))}
     if (docs / "scale.md").exists():
         pages["scale.md"] = filled((docs / "scale.md").read_text(), known)
     return pages | {f"pictures/{name}": svg for name, svg in pictures.items()}

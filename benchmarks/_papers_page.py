@@ -7,6 +7,7 @@ says so, whatever the list hoped for.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,30 @@ STATES = ("reproduced", "reproduced with a difference", "not reproducible here",
 MOST = 6
 
 
-def page(documents: Documents) -> str:
+def page(documents: Documents, pictures: Iterable[str] = ()) -> str:
     asked = tomllib.loads((HERE / "_papers.toml").read_text())
     lines = ["# Paper by paper", "", *asked["intro"].strip().splitlines(), ""]
     for paper in asked["paper"]:
         lines += [f"## {paper['title']}", "", *paper["about"].strip().splitlines(), ""]
         lines += table(["exhibit", "what it shows", "here", "figures (the paper's)", "difference or reason", "command"],
-                       [row(r, documents) for r in paper["row"]])  # fmt: skip
+                       [row(r, documents, pictures) for r in paper["row"]])  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
 
 
-def row(r: dict[str, Any], documents: Documents) -> list[str]:
+def row(r: dict[str, Any], documents: Documents, pictures: Iterable[str] = ()) -> list[str]:
     seen = dict.fromkeys(pair for spec in r.get("figures", []) for pair in found(spec, documents))
     state, why = judged(r["here"], [verdict(f) for _, f in seen]), r["why"]
     if r.get("figures") and not seen:
         state, why = "not measured", "the command has not been run to its end here"
     told = "; ".join(figure(f, r.get("cut", "")) for _, f in list(seen)[:MOST])
     more = f"; {len(seen) - MOST} more in [results](results.md)" if len(seen) > MOST else ""
-    return [r["exhibit"], r["shows"], state, told + more, why, f"`{r['command']}`"]
+    return [r["exhibit"], r["shows"], state, told + more + drawn(r, pictures), why, f"`{r['command']}`"]
+
+
+def drawn(r: dict[str, Any], pictures: Iterable[str]) -> str:
+    """Links to the pictures that a row names and that there are."""
+    there = [name for name in r.get("pictures", []) if name in pictures]
+    return f"; drawn: {', '.join(f'[picture](pictures/{name})' for name in there)}" if there else ""
 
 
 def judged(hoped: str, verdicts: list[str]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks._panels import picture
 from benchmarks._plots import Bar, bars, curves
 from benchmarks._reading import Row, chosen, number
 from benchmarks._results_page import Documents, found
@@ -33,6 +35,8 @@ def drawn(documents: Documents, results: Path) -> dict[str, str]:
             made |= _sizes(name, doc)
     for path in sorted(results.glob("*/*.svg")):
         made[f"results-{path.parent.name}-{path.name}"] = path.read_text()
+    for path in sorted(results.glob("*/*.json")):
+        made[f"results-{path.parent.name}-{path.stem}.svg"] = picture(json.loads(path.read_text()))
     return {name: svg for name, svg in made.items() if svg}
 
 

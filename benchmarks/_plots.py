@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDE = 760
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of Okabe and Ito
-DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 2")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")  # of Okabe and Ito
+DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 2", "14 3")
 PAPER = '<rect width="100%" height="100%" fill="#fff"/>'  # readable on a dark page too
 
 

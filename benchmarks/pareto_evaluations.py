@@ -1,7 +1,5 @@
 """Adult, logistic regression by DP-SGD: how many evaluations each search needs to come near the best front.
 
-python -m benchmarks.pareto_evaluations docs/pictures/pareto_evaluations.svg      draws the curves from the kept pieces
-
 All 30,956 records and the paper's domain, but for lots of 32 or more (8), which bounds what one point costs. A point is
 the mean of 2 runs that share their lots, and is worth what was measured, as in the paper. The best front is that of
 all points of all searches and seeds, so nobody reaches all of it. Random search is uniform on the domain; its points
@@ -17,14 +15,14 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import Figure, _dpareto
 from benchmarks._botorch import botorch_sampler
-from benchmarks._lines import chart
+from benchmarks._front_panels import EPSILON, band, cloud, front, line
+from benchmarks._panels import save
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
@@ -39,6 +37,7 @@ REPEATS = 5
 
 DELTA, REFERENCE, STARTUP = 1e-5, (10.0, 1.0), 16
 SEEDS, POINTS, RANDOM, RUNS, SMALLEST_LOT = 10, 64, 256, 2, 32
+MANY = 1500  # random points that the paper draws beside DPareto's
 OURS = "DPareto, exact privacy"
 Values = list[tuple[float, float]]
 
@@ -120,7 +119,9 @@ def needed(shares: list[np.ndarray], level: float) -> list[float]:
 
 
 def run(repeats: int) -> list[Figure]:
-    best, shares = curves(everything(min(SEEDS, 2 * repeats)))
+    found = everything(min(SEEDS, 2 * repeats))
+    best, shares = curves(found)
+    draw(found)
     figures = [Figure("the best front", best, "hypervolume", against="at most 10")]
     for level in (0.98, 0.99):
         for name, each in shares.items():
@@ -147,16 +148,38 @@ def _told(name: str, shares: list[np.ndarray], level: float) -> Figure:
     return Figure(f"{name}, to {level:.0%}", statistics.median(capped), unit, min(capped), max(capped), "median", note)
 
 
-def picture(path: str) -> None:
-    """What is missing of the best front, the mean over seeds, after each evaluation."""
-    _, shares = curves(everything(SEEDS))
-    lines = {name: [1 - float(v) for v in np.mean(each, axis=0)[:POINTS]] for name, each in shares.items()}
-    title = "Adult, logistic regression by DP-SGD: missing of the best front"
-    chart(Path(path), title, lines, x="evaluations", y="share missing", log=True)
+def draw(found: dict[str, list[Values]]) -> None:
+    """The paper's Figure 5 for this pair: hypervolume against evaluations, and DPareto beside 1,500 random points."""
+    best, shares = curves(found)
+    means = {name: np.mean(each, axis=0) for name, each in shares.items()}
+    seeds = f"mean of {len(found[OURS])} seeds"
+    many = [v for values in found["random"] for v in values][:MANY]
+    axes = EPSILON, {"label": "error", "low": 0.15, "high": 0.25}
+    ink = {name: k for k, name in enumerate(means)}
+    fewer = {name: f"{name}, {len(v)} seeds" if len(v) < len(found[OURS]) else name for name, v in found.items()}
+    evaluations = {"label": "evaluations", "low": 1, "high": POINTS}
+    longer = {"label": "evaluations", "low": 1, "high": RANDOM, "log": True}
+    volumes = {"label": f"hypervolume, {seeds}", "low": 7.5, "high": 8.4}
+    missing = {"label": f"share of the best front missing, {seeds}", "low": 1e-3, "high": 1.0, "log": True}
+    spread = []
+    for name in (OURS, "random"):
+        volume = best * np.array(shares[name])
+        spread += [band(f"{name}, least to most", volume, ink[name])]
+        spread += [line(f"{name}, mean", volume.mean(axis=0), ink[name])]
+    save("pareto_evaluations", "adult", "Adult, logistic regression by DP-SGD: DPareto and other searches", [
+        {"title": "all searches", "x": evaluations, "y": volumes,
+         "series": [line(fewer[name], best * m[:POINTS], ink[name]) for name, m in means.items()]},
+        {"title": "all searches, what is missing", "x": evaluations, "y": missing,
+         "series": [line(fewer[name], 1 - m[:POINTS], ink[name]) for name, m in means.items()]},
+        {"title": "DPareto and random", "x": longer, "y": {**volumes, "label": "hypervolume"}, "series": spread},
+        {"title": f"{POINTS} points of DPareto, {len(many):,} of random", "x": axes[0], "y": axes[1], "series": [
+            cloud("random points of epsilon below 10", many, axes, 5, size=2),
+            cloud("DPareto's points", found[OURS][0], axes, 1),
+            front("front of the random points", many, axes[0], 0, dash=0),
+            front("front of DPareto's points", found[OURS][0], axes[0], 1),
+        ]},
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--only":
-        everything(SEEDS, sys.argv[2])
-    else:
-        picture(sys.argv[1])
+    everything(SEEDS, sys.argv[2])  # --only NAME

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure, _dpareto
+from benchmarks._front_panels import EPSILON, cloud, front, grown, line
+from benchmarks._panels import save
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
@@ -55,15 +57,14 @@ def random(name: str, seed: int) -> list[tuple[float, float]]:
 
 
 def run(repeats: int) -> list[Figure]:
-    figures = []
+    figures, found = [], {}
     note = f"{RECORDS:,} images, up to {EPOCHS} epochs, {STARTUP} + {POINTS - STARTUP} points of one run"
     for name in NETWORKS:
         about = {"network": name, "points": POINTS, "records": RECORDS, "epochs": EPOCHS}
-        ours = hypervolume(kept("pareto_mnist", about, lambda n=name: dpareto(n)), REFERENCE)
-        sets = [
-            hypervolume(kept("pareto_mnist", {**about, "set": s}, lambda n=name, s=s: random(n, s)), REFERENCE)
-            for s in range(SETS)
-        ]
+        tested = kept("pareto_mnist", about, lambda n=name: dpareto(n))
+        others = [kept("pareto_mnist", {**about, "set": s}, lambda n=name, s=s: random(n, s)) for s in range(SETS)]
+        found[name] = [tested, *others]
+        ours, *sets = (hypervolume(values, REFERENCE) for values in found[name])
         gained = [ours - other for other in sets]
         figures += [
             Figure(f"hypervolume, {name}", ours, against="at most 10", note=note),
@@ -77,4 +78,31 @@ def run(repeats: int) -> list[Figure]:
                 "too few sets for an interval: least and most",
             ),
         ]
+    draw(found)
     return figures
+
+
+def draw(found: dict[str, list[list[tuple[float, float]]]]) -> None:
+    """The paper's Figure 5, top right and bottom left, and Figure 8, right."""
+    axes = {**EPSILON, "low": 0.1}, {"label": "error", "low": 0.1, "high": 1.0}
+    evaluations = {"label": "evaluations", "low": 1, "high": POINTS}
+    volumes, fronts, pairs = [], [], []
+    for k, (name, (ours, *others)) in enumerate(found.items()):
+        volumes.append(line(f"{name}, DPareto", grown(ours, REFERENCE), k, dash=0))
+        mean = np.mean([grown(values, REFERENCE) for values in others], axis=0)
+        volumes.append(line(f"{name}, random, mean of {SETS} sets", mean, k, dash=2))
+        fronts.append(front(f"{name}, DPareto's {POINTS} points", ours, axes[0], k))
+        drawn = [v for values in others for v in values]
+        pairs.append({"title": f"{name}: DPareto and random", "x": axes[0], "y": axes[1], "series": [
+            cloud(f"the {STARTUP} points that DPareto began with", ours[:STARTUP], axes, 6, size=5),
+            cloud("points that DPareto chose", ours[STARTUP:], axes, 0, size=5),
+            cloud(f"random points, {SETS} sets", drawn, axes, 1),
+            front("front of what DPareto began with", ours[:STARTUP], axes[0], 6, dash=2),
+            front("front of DPareto", ours, axes[0], 0),
+            *[front(f"front of {POINTS} random points, set {s + 1}", values, axes[0], 1, dash=1 + 3 * s)
+              for s, values in enumerate(others)],
+        ]})  # fmt: skip
+    growth = {"label": "hypervolume", "low": 0.0, "high": 8.0}
+    panels = [{"title": "hypervolume", "x": evaluations, "y": growth, "series": volumes}]
+    panels += [{"title": "fronts of the two perceptrons", "x": axes[0], "y": axes[1], "series": fronts}, *pairs]
+    save("pareto_mnist", "fronts", f"MNIST, {RECORDS:,} images: two perceptrons by DP-SGD", panels)

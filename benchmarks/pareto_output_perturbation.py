@@ -1,7 +1,5 @@
 """Logistic regression with output perturbation on Adult: its exact front, and how near DPareto and random search come.
 
-python -m benchmarks.pareto_output_perturbation docs/pictures/output_perturbation_front.svg      draws both fronts
-
 The paper's first example: penalty gamma in [1e-4, 1], noise sigma in [0.1, 10], delta 1e-6, batches of 1, 10 passes.
 Given the trained weights w, a test record x is classed wrong with probability Phi(-(w x) / (sigma |x|)), signed by its
 class: the error's mean over the noise needs no draws. Searches see the mean of 50 draws (the paper: 50 runs) after one
@@ -13,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import sys
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +21,7 @@ from scipy.special import expit, ndtr
 from benchmarks import Figure, _dpareto
 from benchmarks._parts import kept
 from tacit.gp.threads import one_thread
-from tacit.pareto import Comparison, DParetoSampler, Front, Point, hypervolume
+from tacit.pareto import DParetoSampler, hypervolume
 from tacit.pareto.algorithms.output_perturbation import OutputPerturbation
 from tacit.space import Params
 
@@ -145,22 +142,3 @@ def run(repeats: int) -> list[Figure]:
 def _first(share: np.ndarray) -> float:
     reached = np.flatnonzero(share >= 0.99)
     return float(reached[0] + 1) if len(reached) else np.inf
-
-
-def picture(path: str) -> None:
-    """The exact front, and DPareto's on top, as in the paper's Figures 1 and 4."""
-
-    label = algorithm().label
-
-    def front(points: list[Params]) -> Front:
-        pairs = zip(points, judged(points), strict=True)
-        inside = tuple(Point.of(p, e, [1.0 - f]) for p, (e, f) in pairs if 1e-3 < e < 10)
-        return Front(Front(inside, label, DELTA).points, label, DELTA)
-
-    ours = searched(SEEDS)[f"0 {REFERENCES[1]}"]
-    names = f"exact, {GRID[0] * GRID[1]:,} points", f"DPareto, {POINTS} points"
-    Comparison(dict(zip(names, (front(grid()), front(ours)), strict=True))).plot().save(path)
-
-
-if __name__ == "__main__":
-    picture(sys.argv[1])
