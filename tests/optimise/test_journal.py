@@ -14,7 +14,7 @@ import gibo_run
 import pytest
 
 import tacit
-from tacit.errors import BadInput, ObjectiveError
+from tacit.errors import BadInput, LedgerError, ObjectiveError
 from tacit.optimise.gibo import FILE
 from tacit.optimise.journal import Journal
 
@@ -88,6 +88,16 @@ def test_a_crash_between_the_charge_and_its_record_finds_the_charge_again(tmp_pa
     (tmp_path / FILE).write_text(text[0])
     gibo_run.run(tmp_path)
     assert len(charges(tmp_path)) == 1
+
+
+def test_a_run_paid_by_one_ledger_does_not_go_on_with_another(tmp_path) -> None:
+    guarantee = tacit.Guarantee(tacit.Budget.gdp(0.5))
+    first, second = (tacit.Ledger.open(tmp_path / "l.db", name, tacit.Budget.gdp(1.0)) for name in ("first", "second"))
+    Journal(tmp_path / "j", {}).pay(first, guarantee, "run")
+    with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
+        Journal(tmp_path / "j", {}).pay(second, guarantee, "run")
+    assert Journal(tmp_path / "j", {}).pay(first, guarantee, "run").name == "first"
+    assert len(first.entries()) == 1
 
 
 def test_a_failing_evaluation_claims_nothing(tmp_path) -> None:

@@ -207,6 +207,18 @@ def test_a_trial_is_observed_once() -> None:
     assert observations.left() == 4
 
 
+def test_a_trial_object_made_before_the_draw_cannot_draw_again(tmp_path: Path) -> None:
+    noise = Counting()
+    observations = Observations(study(at(tmp_path)), terms(5), noise=noise)
+    trial = observations.study.ask()
+    copies = [optuna.Trial(observations.study, trial._trial_id) for _ in range(3)]
+    observations.observe(trial, 0)
+    for copy in copies:
+        with pytest.raises(BudgetRefused, match="a second look is not paid for"):
+            observations.observe(copy, 0)
+    assert (noise.draws, observations.left()) == (1, 4)
+
+
 def racing(storage: str, ledger: str, start: Any, drawn: str) -> None:
     class Noted(Exact):
         def gaussian_whole(self, value: int, scale: float) -> int:
@@ -401,6 +413,27 @@ def test_a_study_with_results_from_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not privately observed; start a new study"):
         tuned(storage=at(tmp_path))
     assert TERMS not in foreign.user_attrs
+
+
+def test_a_study_into_which_exact_results_were_mixed_is_refused(tmp_path: Path) -> None:
+    observations = Observations(study(at(tmp_path)), terms())
+    observations.study.tell(trial := observations.study.ask(), observations.observe(trial, 0))
+    observations.study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    with pytest.raises(BadInput, match="not privately observed; start a new study"):
+        tuned(storage=at(tmp_path))
+
+
+def test_a_ledger_that_is_named_for_a_finished_study_is_charged(tmp_path: Path) -> None:
+    tuned(storage=at(tmp_path))
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    release = tuned(storage=at(tmp_path), ledger=ledger)
+    assert ledger.verify_certificate(release.certificate()).paid
+    tuned(storage=at(tmp_path), ledger=ledger)
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
+    poor = tacit.Ledger.open(tmp_path / "ledger.db", "poor", tacit.Budget.gdp(1e-3))
+    tuned(storage=at(tmp_path), study_name="second")
+    with pytest.raises(BudgetRefused):
+        tuned(storage=at(tmp_path), study_name="second", ledger=poor)
 
 
 def test_a_study_of_another_direction_is_refused(tmp_path: Path) -> None:

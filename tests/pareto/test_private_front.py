@@ -13,10 +13,11 @@ import pytest
 from pareto_toys import Noisy, Toy
 
 from tacit import Budget, Ledger, Simulation
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError
+from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
 from tacit.pareto.algorithms.dp_sgd import LogisticSGD
 from tacit.pareto.private_test import UNIT
+from tacit.space import Space
 
 BUDGET = Budget.approximate(1.0, 1e-6)
 ASKED: dict[str, Any] = {"delta": 1e-6, "trials": 12, "startup": 6, "repeats": 2}
@@ -130,6 +131,18 @@ def test_other_terms_or_an_exact_study_are_refused(tmp_path: Path) -> None:
     for asked in ({"trials": 13}, {"private": PrivateTest(Budget.approximate(2.0, 1e-6))}, {"private": None}):
         with pytest.raises(BadInput):
             discover(Toy(), **{**ASKED, "private": PrivateTest(BUDGET), **asked}, storage=storage)
+
+
+def test_exact_results_mixed_in_and_another_ledger_are_refused(ledger: Ledger, tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
+    other = Ledger.open(tmp_path / "ledger.db", "other", Budget.approximate(2.0, 1e-5))
+    with pytest.raises(LedgerError, match="that payment is of ledger 'test set'"):
+        discover(Toy(), **ASKED, private=PrivateTest(BUDGET, other), storage=storage)
+    study = optuna.load_study(study_name="pareto", storage=storage)
+    study.tell(study.ask(fixed_distributions=Space(Toy().space).distributions), [1.0, 0.5])
+    with pytest.raises(BadInput, match="not privately observed"):
+        discover(Toy(), **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
 
 
 def test_a_failing_run_stops_a_private_study_and_says_nothing() -> None:

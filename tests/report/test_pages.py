@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,8 +124,10 @@ ABOUT = {"name": "sgd", "label": KIND, "delta": 1e-6, "repeats": 2, "private": F
 
 
 def test_a_search_under_way_shows_what_is_released() -> None:
-    kept = Kept({"tacit:terms": json.dumps(TERMS)}, [Trial({"x": 0.5}, [0.25], {})], 3, 0, 1)
+    noisy, exact = Trial({"x": 0.5}, [0.25], {"tacit:drawn": True}), Trial({"x": 0.5}, [0.4711], {})
+    kept = Kept({"tacit:terms": json.dumps(TERMS)}, [noisy, exact], 3, 0, 1)
     text = search_page(kept).html()
+    assert "0.4711" not in text  # got into the file by another way, without noise
     assert "3 of 8 observations made" in text
     assert "0.25" in text
     assert "epsilon = 1, delta = 1e-06" in text
@@ -148,8 +151,10 @@ def test_exact_values_under_way_are_kept_unless_asked_for() -> None:
 
 def test_a_private_front_under_way_is_shown_with_its_guarantee() -> None:
     test = {"records": 100, "trials": 9, "repeats": 2, "budget": TERMS["budget"], "simulated": False}
-    kept = Kept({"tacit:front": json.dumps(ABOUT), "tacit:test": json.dumps(test)}, [POINT], 1, 0, 0)
+    noisy, exact = replace(POINT, attrs={**POINT.attrs, "tacit:drawn": True}), replace(POINT, values=[0.5, 0.4711])
+    kept = Kept({"tacit:front": json.dumps(ABOUT), "tacit:test": json.dumps(test)}, [noisy, exact], 1, 0, 0)
     text = discovery_page(kept).html()
+    assert text.count("0.6543") == discovery_page(replace(kept, done=[noisy])).html().count("0.6543")
     assert "0.6543" in text
     assert "NOT PRIVATE" not in text
     assert "epsilon = 1, delta = 1e-06" in text

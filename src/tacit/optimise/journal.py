@@ -53,7 +53,10 @@ class Journal:
 
     def pay(self, ledger: Ledger | None, guarantee: Guarantee, purpose: str) -> Payment | None:
         """Debit and commit the whole run, or find the debit that an earlier process made for it."""
-        if ledger is None or self.payment is not None:
+        if ledger is None:
+            return self.payment
+        if self.payment is not None:
+            ledger.pays(self.payment)  # refuses another ledger before anything is drawn, not after
             return self.payment
         purpose = f"{purpose}, run {self.run}"
         earlier = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose] if self.file else []

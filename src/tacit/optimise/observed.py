@@ -101,18 +101,18 @@ class Observations:
         self._agree(noise)
         self._ledger = ledger
         self.payment = self._paid_before()
-        if ledger is not None and self.payment is None and not ledger.can_afford(self.guarantee):
-            self.pay()  # refuses now, before anything is evaluated
+        if ledger is not None and self.payment is None and (self.claimed() or not ledger.can_afford(self.guarantee)):
+            self.pay()  # for what was observed without this ledger; or refuses now, before anything is evaluated
 
     def _agree(self, noise: Source) -> None:
         # Results are looked for before terms: another process stores its terms before it observes.
-        observed = any(t.value is not None for t in self.study.get_trials(deepcopy=False))
+        results = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
         stored = self.study.user_attrs.get(TERMS)
+        if any(CLAIM not in t.user_attrs for t in results) or (results and stored is None):
+            raise BadInput("this study already has results that were not privately observed; start a new study")
         simulated = {"simulated": True} if noise.simulated else {}
         mine = json.dumps({**self.terms.to_json(), **simulated}, sort_keys=True)
         if stored is None:
-            if observed:
-                raise BadInput("this study already has results that were not privately observed; start a new study")
             self.study.set_user_attr(TERMS, mine)
         elif stored != mine:
             raise BadInput(f"this study was begun under other terms: {stored}; now {mine}. Start a new study")
@@ -160,7 +160,12 @@ class Observations:
         if CLAIM in trial.user_attrs:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
         self.pay()
-        trial.set_user_attr(CLAIM, True)
+        mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
+        for key in (mine, CLAIM):
+            trial.set_user_attr(key, True)
+        stored = next(t for t in self.study.get_trials(deepcopy=False) if t.number == trial.number)
+        if any(key.startswith(f"{CLAIM}:") and key != mine for key in stored.user_attrs):
+            raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
         if self.claimed() > self.terms.trials:
             raise self.used_up()
         return self.mechanism.draw(total)

@@ -107,9 +107,9 @@ class ObservedTest:
         return values if self.higher else [1.0 - v for v in values]
 
     def _agree(self, terms: dict[str, Any]) -> None:
-        done = any(t.values is not None for t in self.study.get_trials(deepcopy=False))
+        done = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
         mine, stored = json.dumps(terms, sort_keys=True), self.study.user_attrs.get(TERMS)
-        if stored is None and done:
+        if any(CLAIM not in t.user_attrs for t in done) or (done and stored is None):
             raise BadInput("this study already has results that were not privately observed; start a new study")
         if stored is None:
             self.study.set_user_attr(TERMS, mine)
@@ -119,7 +119,10 @@ class ObservedTest:
     def _paid(self, ledger: Ledger | None) -> Payment | None:
         attrs = self.study.user_attrs
         if PAID in attrs:
-            return Payment.from_json(attrs[PAID])
+            paid = Payment.from_json(attrs[PAID])
+            if ledger is not None:
+                ledger.pays(paid)  # refuses another ledger before anything is drawn, not after
+            return paid
         if ledger is None:
             return None
         if RUN not in attrs:

@@ -102,7 +102,8 @@ def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str
     budget = Budget.from_json(said["budget"])
     terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
-    trials, paid = [{"params": t.params, "value": t.values[0]} for t in kept.done], kept.attrs.get("tacit:payment")
+    drawn = [t for t in kept.done if "tacit:drawn" in t.attrs]  # whatever else got into the file has no noise
+    trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], kept.attrs.get("tacit:payment")
     shown = "<p>Nothing was observed yet.</p>"
     if trials:
         shown = observations_part(trials, terms.mechanism().scale)
@@ -134,7 +135,8 @@ def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Pag
         parts = {"head": head, "progress": bar, "about": figures(rows)}
         return Page("tacit: a front under way", parts, over="tacit · privacy-utility front")
     guarantee = _test_guarantee(test) if test is not None and noisy else Guarantee.none(WHY)
-    points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in kept.done)
+    shown = [t for t in kept.done if "tacit:drawn" in t.attrs or not noisy]
+    points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in shown)
     front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
     made = page(front)
     parts = {"head": made.parts["head"], "progress": bar, **{k: v for k, v in made.parts.items() if k != "head"}}
