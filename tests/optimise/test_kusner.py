@@ -15,9 +15,12 @@ import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
+from tacit.objective import Objective
 from tacit.optimise.kusner import NearlyUniform, exact, noisy
 from tacit.optimise.kusner_constants import VERSIONS, Constants, data_kernel, information_gain
+from tacit.optimise.kusner_problem import Prior, Problem, Scores
 from tacit.privacy.noise import EXACT, Exact
+from tacit.space import Space
 
 N, RECORDS = 40, 200
 SPACE = {"x": tacit.Float(0.0, 1.0)}
@@ -280,6 +283,7 @@ def test_utility_statements_are_those_of_the_theorems() -> None:
         ("kusner3", {"constants": "workshop"}, "no Algorithm 3"),
         ("kusner3", {"acquisition": "luck"}, "acquisition must be one of"),
         ("kusner3", {"tolerance": -1.0}, "tolerance must not be negative"),
+        ("kusner3", {"prior_mean": 1e15}, "prior_mean must lie within the bounds"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_evaluated(method: str, more: dict[str, Any], says: str) -> None:
@@ -287,3 +291,17 @@ def test_bad_input_is_refused_before_anything_is_evaluated(method: str, more: di
     with pytest.raises(BadInput, match=says):
         run(method, objective, **more)
     assert objective.seen == []
+
+
+@pytest.mark.parametrize("low", [0.0, 1e9, -1e13])
+def test_one_record_moves_a_score_by_no_more_than_its_share_wherever_the_bounds_lie(low: float) -> None:
+    """Rounding a mean at 1e13 would move it by 1/500, where one of 1000 records can move it by 1/1000."""
+    answers = np.full(1000, low)
+    objective = Objective(lambda params: answers, 1000, (low, low + 1.0))
+    p = Problem("kusner3", objective, Space({"x": tacit.Float(1.0, 1.1)}), [{"x": 1.0}], 1, PURE)
+    prior = Prior.of(p, "matern52", None, None, None)
+    found = []
+    for k in range(200):
+        answers[:k] = low + 1.0
+        found.append(Scores(p, prior)(0) * prior.scale)
+    assert np.abs(np.diff(found)).max() <= (1 + 1e-9) / 1000

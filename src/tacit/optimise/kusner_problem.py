@@ -83,6 +83,10 @@ class Prior:
         scales = tuple(np.broadcast_to(lengths, (d,)).tolist())
         made = KERNELS[choice("kernel", kernel, tuple(KERNELS))](scales)
         centre = (low + high) / 2 if mean is None else real("prior_mean", mean)
+        if not low <= centre <= high:  # far away, rounding alone would move scores by more than a record can
+            raise BadInput(
+                f"prior_mean must lie within the bounds, got prior_mean={centre:g}, bounds=({low:g}, {high:g})"
+            )
         return cls(made, centre, (high - low) / 4 if scale is None else positive("prior_scale", scale), kernel)
 
     def process(self, p: Problem, variance: float = 0.0) -> GaussianProcess:
@@ -105,8 +109,9 @@ class Scores:
     def __call__(self, i: int) -> float:
         if i not in self._known:
             losses = self._p.objective.losses(dict(self._p.listed[i]))
-            mean = self._mean.mean_of(self._mean.total(losses))
-            self._known[i] = self._sign * (mean - self._prior.mean) / self._prior.scale
+            above = self._mean.above_low(self._mean.total(losses))  # bounds far from 0 would round a mean itself
+            offset = self._p.objective.bounds[0] - self._prior.mean
+            self._known[i] = self._sign * (above + offset) / self._prior.scale
         return self._known[i]
 
 

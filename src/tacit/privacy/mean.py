@@ -101,7 +101,11 @@ class BoundedMean(Mechanism[float]):
 
     def mean_of(self, total: int) -> float:
         """A sum in whole steps as a mean in the units of the losses. Post-processing if the sum is noisy."""
-        return self.bounds[0] + self.width * (total / (self.records * STEPS))
+        return self.bounds[0] + self.above_low(total)
+
+    def above_low(self, total: int) -> float:
+        """How far the mean of a sum in whole steps lies above the low bound."""
+        return self.width * (total / (self.records * STEPS))
 
 
 def _array(losses: ArrayLike) -> Any:
