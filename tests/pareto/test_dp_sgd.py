@@ -263,6 +263,21 @@ def test_a_release_by_simulation_says_so_and_learns() -> None:
     assert algorithm.utility(asked, 0) > 0.7
 
 
+def test_norms_of_a_release_are_in_double_precision_whatever_the_data_are_in() -> None:
+    """In single precision the norm of so many features is off by more than the room that is kept for rounding."""
+    X = np.random.default_rng(0).uniform(0.0, 1.0, (50, 100_000)).astype(np.float32)
+    true = np.sqrt((X.astype(float) ** 2).sum(axis=1) + 1.0)
+    assert np.abs(Rows.of(X, np.zeros(50, np.int64), "logistic", np.float64).norm / true - 1).max() < 1e-12
+
+
+def test_a_lot_whose_sum_could_round_by_more_than_the_room_is_not_released() -> None:
+    X = np.zeros((100_000, 1), np.float32)
+    y = np.arange(100_000) % 2
+    algorithm = LogisticSGD(X, y, X[:4], y[:4], classes=(0, 1))
+    with pytest.raises(BadInput, match="too little room for rounding"):
+        algorithm.train_for_release({**PARAMS, "lot": 100_000}, delta=1e-5)
+
+
 def test_classes_read_off_the_data_are_not_released() -> None:
     with pytest.raises(GuaranteeError, match="Name the classes"):
         made().train_for_release(PARAMS, delta=1e-5)

@@ -123,8 +123,12 @@ class Linear(ByLots):
         delta = probability("delta", delta)
         s = Settings.of(params, self.examples.records)
         D = self.examples.X.shape[1] + 1
-        if D**0.5 * 2.0**-40 * s.noise / s.clip + s.lot * 1e-14 > ROOM:
-            raise BadInput("this many features or this much noise leaves too little room for rounding; scale it down")
+        # Rounding to the lattice, and of a sum of m terms of norm L: at most m roundings of up to m L (Higham 2002).
+        if D**0.5 * 2.0**-40 * s.noise / s.clip + s.lot**2 * 2.0**-52 > ROOM:
+            raise BadInput(
+                "this many features, this large a lot or this much noise leaves too little room for rounding; scale it "
+                "down. Nothing was released"
+            )
         epsilon = float(self.epsilons([params], delta)[0])
         if not np.isfinite(epsilon):
             raise GuaranteeError("these hyper-parameters have no finite epsilon. Nothing was released.")

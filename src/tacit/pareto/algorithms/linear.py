@@ -56,7 +56,7 @@ class Rows:
         with_one = np.ones((len(X), X.shape[1] + 1), dtype)
         with_one[:, :-1] = X
         target = (y if loss == "logistic" else 2 * y - 1).astype(dtype)
-        norm = np.sqrt(np.einsum("ij,ij->i", X, X) + 1.0).astype(dtype)
+        norm = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.result_type(X, dtype)) + 1.0).astype(dtype)
         return cls(with_one, target, norm, loss)
 
 
