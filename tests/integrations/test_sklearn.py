@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,16 @@ def test_settings_that_cannot_be_fitted_count_as_the_worst_and_are_told() -> Non
     assert observed(fitted).max() > 0.9
     with pytest.warns(FitFailedWarning), pytest.raises(RuntimeError, match="not today"):
         search(Picky(), {"mood": tacit.Choice(["bad"])}, trials=1).fit(X, Y)
+
+
+def test_no_warning_tells_of_a_validation_row() -> None:
+    words = pd.DataFrame({"word": np.where(np.arange(ROWS) % 2, "even", "odd")})
+    words.iloc[HIDDEN[0], 0] = "seen nowhere else"
+    model = make_pipeline(OneHotEncoder(handle_unknown="warn"), RidgeClassifier())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        search(model, {"ridgeclassifier__alpha": tacit.Float(0.1, 1.0)}, trials=2).fit(words, Y)
+    assert [str(w.message) for w in told] == []
 
 
 def test_simulated_noise_says_that_it_promises_nothing() -> None:

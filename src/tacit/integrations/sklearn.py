@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tacit.tuning import tune
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
+    from sklearn.exceptions import FitFailedWarning
     from sklearn.utils import check_random_state, indexable
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
@@ -68,10 +70,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     fails, or whose loss is missing, counts as the worse bound, silently; so does a class that no training row has,
     which ``classes_`` then lacks. Before anything is spent, the estimator as given is fitted and scored on training
     rows, and what goes wrong there is raised as it is. Settings that cannot be fitted later count as the worst, with
-    a FitFailedWarning. Noise above a tenth of the bounds' width is refused unless ``accept_noise=True``. Noise is
-    never seeded: two fits differ, whatever the ``random_state``, which decides the split and the search. With
-    ``n_jobs`` that many trials run at a time, in threads. A fit that is interrupted has spent its budget; tacit.tune
-    with ``out`` can resume.
+    a FitFailedWarning; other warnings of the search are not shown, since one could tell of a validation row. Noise
+    above a tenth of the bounds' width is refused unless ``accept_noise=True``. Noise is never seeded: two fits differ,
+    whatever the ``random_state``, which decides the split and the search. With ``n_jobs`` that many trials run at a
+    time, in threads. A fit that is interrupted has spent its budget; tacit.tune with ``out`` can resume.
 
     >>> import tacit
     >>> from sklearn.datasets import load_digits
@@ -126,7 +128,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
-        with ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
+        with _silent(), ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
             self.release_ = tune(
                 losses,
                 space,
@@ -232,6 +234,15 @@ def _split(random: Any, rows: int, validation: float) -> tuple[Array, Array]:
     held = min(max(1, round(share * rows)), rows - 1)
     order = random.permutation(rows)
     return np.sort(order[held:]), np.sort(order[:held])
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """No warnings but our own: one from a prediction would tell of validation rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", FitFailedWarning)
+        yield
 
 
 def _threads(n_jobs: int | None) -> int:
