@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure, _dpareto
-from benchmarks._botorch import botorch_sampler
 from benchmarks._front_panels import EPSILON, band, cloud, front, line
 from benchmarks._panels import save
 from benchmarks._parts import kept
@@ -28,6 +27,7 @@ from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
 from tacit.pareto.algorithms.dp_sgd import LogisticSGD
 from tacit.pareto.baselines import FixedEpsilonSampler, nsga2, tpe
+from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Int, Space
 
@@ -61,7 +61,7 @@ def samplers() -> dict[str, Callable[[int], Any]]:
     found: dict[str, Callable[[int], Any]] = {
         OURS: lambda s: DParetoSampler(space, known, seed=s, **asked),
         "DPareto, as published": lambda s: DParetoSampler(space, known, seed=s, privacy_model="gp", **asked),
-        "BoTorch qLogEHVI": lambda s: botorch_sampler(space, seed=s, **quick, **asked),
+        "BoTorch qLogEHVI": lambda s: BoTorchSampler(space, seed=s, **quick, **asked),
         "fixed-epsilon sweep": lambda s: FixedEpsilonSampler(space, known, targets, startup=STARTUP, seed=s),
         "Optuna TPE": lambda s: tpe(s, startup=STARTUP),
         "Optuna NSGA-II": lambda s: nsga2(s, population=16),

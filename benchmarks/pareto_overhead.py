@@ -18,7 +18,7 @@ import numpy as np
 import optuna
 
 from benchmarks import Figure, threads
-from benchmarks._botorch import botorch_sampler
+from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.dominance import hypervolume
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Float, Params, Space
@@ -59,7 +59,7 @@ def ours(model: str, seed: int) -> DParetoSampler:
 
 
 def botorch(seed: int) -> Any:
-    return botorch_sampler(SPACE, reference=REFERENCE, startup=STARTUP, scales=("linear", "linear"), seed=seed)
+    return BoTorchSampler(SPACE, reference=REFERENCE, startup=STARTUP, scales=("linear", "linear"), seed=seed)
 
 
 def optuna_gp(seed: int) -> Any:

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure
-from benchmarks._botorch import botorch_sampler
 from benchmarks._parts import kept
 from tacit.pareto import Comparison, Front, Point, discover, hypervolume, nondominated
 from tacit.pareto.acquisition import Staircase
 from tacit.pareto.algorithms.sparse_vector import SparseVector
 from tacit.pareto.baselines import DrawnSampler, FixedEpsilonSampler, grid, nsga2, tpe
+from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Array, Params, Space
 
@@ -87,7 +87,7 @@ def searches() -> Searches:
         "Optuna NSGA-II": (128, lambda s, r: nsga2(s, population=20)),
         "random": (512, lambda s, r: DrawnSampler(SPACE, seed=s)),
         NOISELESS: (128, lambda s, r: DParetoSampler(SPACE, known, reference=r, seed=s, **ours)),
-        BOTORCH: (64, lambda s, r: botorch_sampler(SPACE, reference=r, seed=s, **quick)),
+        BOTORCH: (64, lambda s, r: BoTorchSampler(SPACE, reference=r, seed=s, **quick)),
     }
     if not util.find_spec("botorch"):
         del found[BOTORCH]

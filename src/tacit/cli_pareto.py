@@ -34,6 +34,13 @@ def pareto_command(
     privacy_model: Annotated[
         str, typer.Option(help="exact, or gp as published.", autocompletion=words("exact", "gp"))
     ] = "exact",
+    search: Annotated[
+        str,
+        typer.Option(
+            help="dpareto; or, to compare: random, grid, sweep, nsga2, tpe, botorch.",
+            autocompletion=words("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch"),
+        ),
+    ] = "dpareto",
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
     storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
@@ -61,6 +68,7 @@ def pareto_command(
     from contextlib import ExitStack
 
     from tacit.errors import count
+    from tacit.pareto import baselines
     from tacit.pareto.discovery import discover
     from tacit.study import kept
 
@@ -73,6 +81,10 @@ def pareto_command(
     made = _algorithm(algorithm, named, table, target, seed)
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
     arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
+    told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
+    arguments["sampler"] = baselines.search(search, made, **told)
+    if search != "dpareto" and privacy_model != "exact":
+        raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
     place = out if storage is None else "the storage"
     kept_here = f"The points tested so far are kept in {place}. To go on: {again()}"
     with ExitStack() as stack:

@@ -151,6 +151,17 @@ class Space:
         """How many candidates ``grid`` would make."""
         return math.prod(len(a) for a in self._axes(per_axis))
 
+    def grid_within(self, most: int) -> list[Params]:
+        """The largest grid of at most ``most`` points."""
+        best = self.grid(1)
+        if len(best) > most:
+            raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
+        for per_axis in range(2, most + 1):  # whole numbers may add none at one step and some at the next
+            if self.grid_size(per_axis) > most:
+                break
+            best = max(best, self.grid(per_axis), key=len)
+        return best
+
     def _axes(self, per_axis: int) -> list[list[Any]]:
         return [_axis(d, count("per_axis", per_axis)) for d in self.distributions.values()]
 

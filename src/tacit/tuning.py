@@ -96,7 +96,7 @@ def tune(
     if budget is None:
         raise BadInput(f"method {method!r} needs a budget, such as tacit.Budget.approximate(1.0, 1e-6)")
     if method == "grid":
-        candidates = _grid(space, trials - confirmations(trials))
+        candidates = space.grid_within(trials - confirmations(trials))
     terms = Terms(asked.records, asked.bounds, budget, trials, direction)
     bearable(terms, accept_noise)
     from tacit.study import SEARCH, begun_alike, kept, opened, progress_bar  # loads Optuna
@@ -186,18 +186,6 @@ def _listed(space: Space, candidates: Sequence[Params] | int | None, seed: int) 
         raise BadInput("candidates must not be an empty list")
     space.cube(listed)  # refuses what does not fit the space
     return listed
-
-
-def _grid(space: Space, trials: int) -> list[Params]:
-    """The largest grid of at most ``trials`` points."""
-    best = space.grid(1)
-    if len(best) > trials:
-        raise BadInput(f"the smallest grid of this space has {len(best)} points; give trials >= {len(best)}")
-    for per_axis in range(2, trials + 1):  # whole numbers may add none at one step and some at the next
-        if space.grid_size(per_axis) > trials:
-            break
-        best = max(best, space.grid(per_axis), key=len)
-    return best
 
 
 def bearable(terms: Terms, accepted: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
+import optuna
 import pytest
 from pareto_toys import Toy
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, MissingExtra
 from tacit.pareto import discover
 from tacit.pareto.algorithms.random_search import RANDOM
-from tacit.pareto.baselines import DrawnSampler, FixedEpsilonSampler, grid, nsga2, tpe
+from tacit.pareto.baselines import SEARCHES, DrawnSampler, FixedEpsilonSampler, grid, nsga2, search, tpe
 from tacit.space import Float, Int, Space
 
 SPACE = Space(Toy().space)
@@ -57,3 +60,40 @@ def test_peers_run_in_the_same_loop(sampler: object) -> None:
     front = discover(Toy(), delta=0.0, trials=20, sampler=sampler)  # type: ignore[arg-type]
     assert len(front.tested) == 20
     assert front.hypervolume() > 0
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_every_search_has_a_name(name: str) -> None:
+    if name == "botorch":
+        pytest.importorskip("botorch")
+    asked = {"delta": 0.0, "trials": 10}
+    front = discover(Toy(), **asked, startup=6, sampler=search(name, Toy(), **asked, startup=6))
+    assert len(front.tested) == 10
+    assert front.hypervolume() > 0
+
+
+def test_a_search_that_nobody_knows_is_refused_by_name() -> None:
+    with pytest.raises(BadInput, match="search must be one of dpareto"):
+        search("annealing", Toy(), delta=0.0, trials=10)
+
+
+def test_botorch_is_an_extra() -> None:
+    """Where it is installed: pending points are looked away from, and a seed repeats the search."""
+    if importlib.util.find_spec("botorch") is None:
+        with pytest.raises(MissingExtra, match=r"pip install 'tacit\[botorch\]'"):
+            search("botorch", Toy(), delta=0.0, trials=10)
+        return
+    from tacit.pareto.botorch import BoTorchSampler
+
+    def asked() -> list[dict[str, float]]:
+        sampler = BoTorchSampler(SPACE, startup=8, restarts=2, raw=64, draws=32, seed=4)
+        study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+        for _ in range(10):
+            trial = study.ask(fixed_distributions=SPACE.distributions)
+            study.tell(trial, [known([trial.params])[0], 1 - Toy().utility(trial.params, 0)])
+        return [study.ask(fixed_distributions=SPACE.distributions).params for _ in range(3)]
+
+    first = asked()
+    cube = SPACE.cube(first)
+    assert np.linalg.norm(cube[:, None] - cube[None], axis=2)[np.triu_indices(3, 1)].min() > 0.01
+    assert asked() == first

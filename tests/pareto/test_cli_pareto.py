@@ -47,6 +47,12 @@ def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
     assert "NOT PRIVATE" in done.stdout
 
 
+def test_another_search_finds_a_front_to_compare(tmp_path: Path) -> None:
+    done = tacit("pareto_toys:toy", *QUICK[:3], "12", "--search", "grid", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {p["params"]["rate"] for p in json.loads(done.stdout)["tested"]} == {0.0, 1.0}
+
+
 def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = [f"{x:.4f},{w},{'yes' if x > 0 else 'no'}" for x, w in zip(rng.normal(size=400), "ab" * 200, strict=True)]
@@ -86,6 +92,8 @@ def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
         ["pareto_toys:toy", "--table", "x.csv"],
         ["pareto_toys:toy", "--ledger", "ledger.db"],
         ["--algorithm", "nothing"],
+        ["pareto_toys:toy", "--search", "annealing"],
+        ["pareto_toys:toy", "--search", "tpe", "--privacy-model", "gp"],
         ["--algorithm", "logistic_sgd"],
         ["--algorithm", "sparse_vector", "--table", "x.csv"],
     ],

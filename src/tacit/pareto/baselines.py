@@ -1,4 +1,4 @@
-"""What DPareto is held against: random search, grids, a sweep over fixed epsilons, and Optuna's own samplers.
+"""What DPareto is held against: random search, grids, a sweep over fixed epsilons, Optuna's samplers, BoTorch.
 
 Each is a sampler for ``tacit.pareto.discover(..., sampler=...)``, so all share the loop, the storage and the front.
 """
@@ -12,8 +12,9 @@ import numpy as np
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.trial import TrialState
 
-from tacit.errors import BadInput, positive
+from tacit.errors import BadInput, choice, positive
 from tacit.gp.threads import one_thread
+from tacit.pareto.algorithm import Oracles
 from tacit.pareto.surrogate import Candidates, Epsilons, Model, around, scattered
 from tacit.space import Params, Space
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 Draw = Callable[[np.random.Generator], Any]
+SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")
 
 
 class _Own(BaseSampler):
@@ -142,3 +144,37 @@ def tpe(seed: int = 0, *, startup: int = 16) -> BaseSampler:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it calls multivariate experimental
         return TPESampler(seed=seed, multivariate=True, n_startup_trials=startup)
+
+
+def search(
+    name: str,
+    algorithm: Any,
+    *,
+    delta: float,
+    trials: int,
+    startup: int = 16,
+    reference: tuple[float, float] = (10.0, 1.0),
+    seed: int = 0,
+) -> BaseSampler | None:
+    """A search by its name, for ``discover(..., sampler=...)``; None is DPareto, which ``discover`` makes itself.
+
+    "random" draws by the algorithm's own ``random`` if it has one; "grid" is the largest within ``trials``; "sweep"
+    goes over 12 epsilons up to the reference.
+    """
+    choice("search", name, SEARCHES)
+    oracles = Oracles(algorithm, delta)
+    space = oracles.space
+    if name == "random":
+        return DrawnSampler(space, getattr(algorithm, "random", None), seed=seed)
+    if name == "grid":
+        return PointsSampler(space, space.grid_within(trials))
+    if name == "sweep":
+        targets = np.geomspace(reference[0] / 200, reference[0], 12).tolist()
+        return FixedEpsilonSampler(space, oracles.epsilons, targets, startup=startup, seed=seed)
+    if name == "botorch":
+        from tacit.pareto.botorch import BoTorchSampler
+
+        return BoTorchSampler(space, reference=reference, startup=startup, seed=seed)
+    if name == "nsga2":
+        return nsga2(seed)
+    return tpe(seed, startup=startup) if name == "tpe" else None
