@@ -74,7 +74,7 @@ def test_a_draw_that_was_claimed_and_lost_is_not_made_again(tmp_path) -> None:
     text = (tmp_path / FILE).read_text().splitlines(keepends=True)
     at = next(i for i, line in enumerate(text) if '"keep": "start 0 step 1"' in line)
     (tmp_path / FILE).write_text("".join(text[:at]))  # killed between the claim and what was drawn
-    with pytest.raises(tacit.TacitError, match="entry"):  # another path than the one that was settled is not paid for
+    with pytest.raises(LedgerError, match="older copy"):  # another path than the one that was settled is not paid for
         gibo_run.run(tmp_path)
     gradients = [line for line in lines(tmp_path) if line.get("keep") == "start 0 step 1"]
     assert gradients == []
@@ -98,6 +98,16 @@ def test_a_run_paid_by_one_ledger_does_not_go_on_with_another(tmp_path) -> None:
         Journal(tmp_path / "j", {}).pay(second, guarantee, "run")
     assert Journal(tmp_path / "j", {}).pay(first, guarantee, "run").name == "first"
     assert len(first.entries()) == 1
+
+
+def test_an_older_copy_of_a_released_run_draws_nothing(tmp_path) -> None:
+    gibo_run.run(tmp_path)
+    whole = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0  # all of it is there: nothing to draw
+    (tmp_path / FILE).write_text("".join(whole[:-2]))
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        gibo_run.run(tmp_path)
+    assert len(lines(tmp_path)) == len(whole) - 2
 
 
 def test_a_failing_evaluation_claims_nothing(tmp_path) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, LedgerError
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import Payment
 
@@ -31,7 +31,8 @@ class Journal:
     """Draws that are claimed before they are made, in a file or, without one, in memory.
 
     Guarantee. Each name is drawn at most once, whatever crashes: the claim is on disk before the noise is drawn. A draw
-    that was claimed and lost counts as made and stays lost. The charge is made once for each file.
+    that was claimed and lost counts as made and stays lost. The charge is made once for each file. An older copy of a
+    file, put back, is noticed if the ledger has recorded the release, and not before: keep no copies of a running one.
     Edges. A line cut short by a crash never happened. A file begun under other terms, or edited, is refused.
 
     >>> journal = Journal(None, {"steps": 2})
@@ -42,6 +43,7 @@ class Journal:
     def __init__(self, file: Path | None, terms: dict[str, Any]) -> None:
         self.file, self.run = file, uuid.uuid4().hex
         self.payment: Payment | None = None
+        self._over = False
         self._claimed: set[str] = set()
         self._kept: dict[str, Any] = {}
         mine = json.loads(json.dumps(terms))
@@ -56,7 +58,7 @@ class Journal:
         if ledger is None:
             return self.payment
         if self.payment is not None:
-            ledger.pays(self.payment)  # refuses another ledger before anything is drawn, not after
+            self._over = ledger.pays(self.payment).drawn is not None  # refuses another ledger, before anything is drawn
             return self.payment
         purpose = f"{purpose}, run {self.run}"
         earlier = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose] if self.file else []
@@ -70,9 +72,14 @@ class Journal:
     def drawn(self, name: str, exact: Callable[[], Any], draw: Callable[[Any], Any]) -> Any:
         """What was drawn under this name, or None if it was lost. If it was never claimed: evaluate, claim, draw, keep.
 
-        An evaluation that fails claims nothing.
+        An evaluation that fails claims nothing. A run whose release the ledger has recorded draws nothing more.
         """
         if name not in self._claimed:
+            if self._over:
+                raise LedgerError(
+                    f"the ledger has recorded what this run released, and {self.file} does not hold all of it: an "
+                    "older copy was put back. Use another folder, which is paid for anew. Nothing was drawn"
+                )
             total = exact()
             self._write({"claim": name})
             self._claimed.add(name)
