@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from outsource_parts import hill, some_rows
 
 import tacit
@@ -26,6 +27,7 @@ from tacit.outsource.terms import Refused
 from tacit.outsource.transform import ATTACK, moved
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger_store import Store
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
 
@@ -416,3 +418,15 @@ def test_a_study_with_a_guarantee_does_not_go_on_with_simulated_noise(tmp_path: 
         pass
     with pytest.raises(StateError, match="other rows or other terms"):
         curator_of(rows, **settings, noise=tacit.Simulation(0))
+
+
+@pytest.mark.postgres
+def test_a_curator_that_lost_its_hold_on_the_study_tells_nothing(postgres_url: str) -> None:
+    with curator_of(some_rows(40), state=postgres_url) as curator:
+        curator.ask([1])
+        with Store(postgres_url).writing() as connection:  # as a restart of the server does
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7236143"
+            connection.execute(sa.text(ended))
+        with pytest.raises(StateError, match="another curator may hold it now"):
+            curator.ask([2])
+        assert [e.row for e in curator.exchanges()] == [1]

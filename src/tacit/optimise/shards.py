@@ -39,8 +39,8 @@ class Shards:
     ``executor`` each shard is one task, and only its sum travels back. A part may be whatever the executor turns into
     such a function on arrival, such as a Dask future of one: then the data never leave their worker.
 
-    Edges. A record must be in one shard only: in two of them it moves the sum twice as far as the noise is made for, and
-    nobody can see it here. Shards keep no losses between steps: with ``reuse``, earlier places are evaluated again.
+    Edges. A record must be in one shard only: in two it moves the sum twice as far as the noise is made for, and nobody
+    can see it here. Shards keep no losses between steps: with ``reuse``, earlier places are evaluated again.
 
     >>> parts = Shards([lambda params: np.full(3, params["x"]), lambda params: np.zeros(2)])
     >>> parts({"x": 1.0}).tolist()

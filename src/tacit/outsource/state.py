@@ -19,6 +19,7 @@ from zlib import crc32
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import LedgerError, TacitError
 from tacit.outsource.frames import framed
@@ -183,6 +184,7 @@ class State:
 
     def record(self, given: dict[int, tuple[float | None, int | None]], asked: list[Exchange]) -> None:
         """New answers, row -> (value, charge), and the exchanges that tell them, all or none."""
+        self._lock.check()
         mine = {"name": self.name}
         positions: dict[tuple[str, str], int] = {}
         lines = []
@@ -223,6 +225,9 @@ def now() -> str:
 
 
 class _NoLock:
+    def check(self) -> None:
+        """StateError if the lock was lost."""
+
     def release(self) -> None: ...
 
 
@@ -257,6 +262,17 @@ class _ServerLock(_NoLock):
         if not held:
             self.release()
             raise StateError(f"another curator holds study {name!r} at {store.shown}. Nothing was published")
+
+    def check(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.scalar(sa.select(1))
+                self._connection.commit()
+        except SQLAlchemyError:
+            raise StateError(
+                "the connection that held the study was lost, and another curator may hold it now. Nothing was told; "
+                "start again"
+            ) from None
 
     def release(self) -> None:
         if self._connection is not None:
