@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -434,6 +435,19 @@ def test_a_ledger_that_is_named_for_a_finished_study_is_charged(tmp_path: Path) 
     tuned(storage=at(tmp_path), study_name="second")
     with pytest.raises(BudgetRefused):
         tuned(storage=at(tmp_path), study_name="second", ledger=poor)
+
+
+def test_an_older_copy_of_a_released_study_draws_nothing(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", tacit.Budget.approximate(2.0, 1e-6))
+    observations = Observations(study(at(tmp_path)), terms(), ledger=ledger)
+    observations.study.tell(trial := observations.study.ask(), observations.observe(trial, 0))
+    shutil.copy(tmp_path / "study.db", tmp_path / "old.db")
+    tuned(storage=at(tmp_path), ledger=ledger)
+    shutil.copy(tmp_path / "old.db", tmp_path / "study.db")
+    noise = Counting()
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        tuned(storage=at(tmp_path), ledger=ledger, noise=noise)
+    assert noise.draws == 0
 
 
 def test_a_study_of_another_direction_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError, count
+from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError, count
 from tacit.objective import Objective
 from tacit.optimise.shards import Shards, loss_total, losses_future
 from tacit.privacy.accounting import split
@@ -37,7 +37,7 @@ UNIT = "one validation record replaced"
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 TERMS, RUN, PAID, CLAIM = "tacit:terms", "tacit:run", "tacit:payment", "tacit:drawn"
 _paying = threading.Lock()  # one thread pays; shared, so that what holds an Observations can be pickled
-CHOSEN, CONFIRMS = "tacit:chosen", "tacit:confirms"
+CHOSEN, CONFIRMS, ANSWER = "tacit:chosen", "tacit:confirms", "tacit:answer"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ class Observations:
     the study's storage first, and made only if the claims, its own included, do not exceed T. A draw that is lost in a
     crash stays claimed. The whole study is charged once, before its first draw: its run number is stored before, and
     looked up again after a crash. An objective that fails before the first draw has cost nothing.
-    Edges. Two processes that start the same new study in the same instant may both pay.
+    Edges. Two processes that start the same new study in the same instant may both pay. An older copy of a study, put
+    back, is noticed if the ledger has recorded its answer, and not before.
     """
 
     def __init__(self, study: Study, terms: Terms, *, ledger: Ledger | None = None, noise: Source = EXACT) -> None:
@@ -103,6 +104,7 @@ class Observations:
         self.payment = self._paid_before()
         if ledger is not None and self.payment is None and (self.claimed() or not ledger.can_afford(self.guarantee)):
             self.pay()  # for what was observed without this ledger; or refuses now, before anything is evaluated
+        self._whole()
 
     def _agree(self, noise: Source) -> None:
         # Results are looked for before terms: another process stores its terms before it observes.
@@ -129,6 +131,16 @@ class Observations:
             return None
         made = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == self._purpose]
         return Payment(ledger.id, ledger.name, made[0].number, made[0].hash) if made else None
+
+    def _whole(self) -> None:
+        """Refuse a study whose answer the ledger knows and the study does not: an answer is stored here first."""
+        if self._ledger is None or self.payment is None or self._ledger.pays(self.payment).drawn is None:
+            return
+        if ANSWER not in self.study.user_attrs:
+            raise LedgerError(
+                "the ledger has recorded what this study released, and the study does not hold it: an older copy was "
+                "put back. Start a new study, which is paid for anew. Nothing was drawn"
+            )
 
     @property
     def _purpose(self) -> str:
