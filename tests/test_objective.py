@@ -7,6 +7,9 @@ import pytest
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective
+from tacit.optimise.shards import Shards, loss_total
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.mean import BoundedMean
 
 SECRET = "patient 8271 is 43 years old"
 
@@ -21,6 +24,20 @@ def test_an_objective_that_raises_is_named_without_its_message() -> None:
     shown = "".join(traceback.format_exception(caught.value))
     assert SECRET not in shown
     assert "test_objective.py" in str(caught.value)
+
+
+class Lazy:
+    """Losses that are computed when they are asked for, like an array of Dask's."""
+
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
+        raise TypeError(SECRET)
+
+
+@pytest.mark.parametrize("function", [lambda p: Lazy(), Shards([lambda p: Lazy()])], ids=["whole", "shards"])
+def test_losses_that_fail_on_conversion_are_named_without_their_message(function: object) -> None:
+    with pytest.raises(ObjectiveError) as caught:
+        loss_total(Objective(function, 3, (0, 1)), BoundedMean(3, (0, 1), budget=Budget.gdp(1.0)), {})
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(

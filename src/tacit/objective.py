@@ -46,9 +46,7 @@ class Objective:
         answer = called(self.function, params)
         try:
             array = np.asarray(answer)
-        except (
-            ValueError
-        ):  # lists of different lengths; NumPy's own message is not about values, but is not ours either
+        except Exception:  # lists of different lengths, or an answer that is computed only now and may quote a record
             array = np.empty((0, 0))
         if array.ndim == 0:
             raise ObjectiveError(

@@ -240,7 +240,7 @@ def _whole_total(objective: Objective, mean: BoundedMean, params: Params) -> int
 def _losses(part: Any, params: Params) -> Any:
     if not callable(part):
         raise ObjectiveError(f"a shard must be a function of the parameters, got {described(part)}")
-    answer = np.asarray(called(part, params))
+    answer = called(lambda p: np.asarray(part(p)), params)  # what is computed on conversion may quote a record
     if answer.ndim != 1 or answer.dtype.kind not in "fiub":
         raise ObjectiveError(f"a shard must return one number per record in one dimension, got {described(answer)}")
     return answer

@@ -141,8 +141,7 @@ def totals_of(oracles: Oracles, mechanism: BoundedMean, params: dict[str, Any], 
     """The exact clipped sums of each run. Runs where the data is; only whole numbers travel. Private."""
     totals = []
     for seed in seeds:
-        answer = called(lambda s: oracles.algorithm.each_utility(dict(params), s), seed)
-        array = np.asarray(answer)
+        array = called(lambda s: np.asarray(oracles.algorithm.each_utility(dict(params), s)), seed)
         if array.shape != (mechanism.records,) or array.dtype.kind not in "fiub":
             raise ObjectiveError(
                 f"each_utility must return one number per test record, shape ({mechanism.records},), "
