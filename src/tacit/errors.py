@@ -15,6 +15,7 @@ A message states the rule, the value and the remedy. It shows parameters and sha
 from __future__ import annotations
 
 import importlib
+import json
 import math
 from types import ModuleType
 from typing import Any
@@ -120,6 +121,17 @@ def extra(module: str, name: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(f"{purpose} needs {module.split('.')[0]}: pip install 'tacit[{name}]'") from error
+
+
+def differences(before: str, now: str) -> str:
+    """Where two JSON objects differ, for an error: public terms only.
+
+    >>> differences('{"trials": 8, "records": 500}', '{"trials": 9, "records": 500}')
+    'trials was 8, now 9'
+    """
+    old, new = json.loads(before), json.loads(now)
+    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    return "; ".join(f"{n} was {json.dumps(old.get(n))}, now {json.dumps(new.get(n))}" for n in names)
 
 
 def described(value: Any) -> str:

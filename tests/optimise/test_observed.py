@@ -406,6 +406,8 @@ def test_a_study_begun_under_other_terms_is_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=r"begun under other terms.*Start a new study"):
             tuned(storage=at(tmp_path), **{"noise": noise, **other})
         assert noise.draws == 0
+    with pytest.raises(BadInput, match=r"other terms: trials was \d+, now 6\. Start"):
+        tuned(storage=at(tmp_path), trials=6)
 
 
 def test_a_study_with_results_from_elsewhere_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError, count
+from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError, count, differences
 from tacit.objective import Objective
 from tacit.optimise.shards import Shards, loss_total, losses_future
 from tacit.privacy.accounting import split
@@ -117,7 +117,7 @@ class Observations:
         if stored is None:
             self.study.set_user_attr(TERMS, mine)
         elif stored != mine:
-            raise BadInput(f"this study was begun under other terms: {stored}; now {mine}. Start a new study")
+            raise BadInput(f"this study was begun under other terms: {differences(stored, mine)}. Start a new study")
 
     def _paid_before(self) -> Payment | None:
         """The payment that an earlier run of this study made, or was making when it died."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError, count, described
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, count, described, differences
 from tacit.objective import called
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -114,7 +114,7 @@ class ObservedTest:
         if stored is None:
             self.study.set_user_attr(TERMS, mine)
         elif stored != mine:
-            raise BadInput(f"this study was begun under other terms: {stored}; now {mine}. Start a new study")
+            raise BadInput(f"this study was begun under other terms: {differences(stored, mine)}. Start a new study")
 
     def _paid(self, ledger: Ledger | None) -> Payment | None:
         attrs = self.study.user_attrs
