@@ -13,7 +13,7 @@ import typer
 
 from tacit.cli_complete import games
 from tacit.cli_shell import AsJson, Quiet, again, keeping, processes
-from tacit.errors import BadInput, count
+from tacit.errors import BadInput, count, differences
 
 if TYPE_CHECKING:
     from tacit.audit.games import Audit, Game
@@ -55,11 +55,23 @@ def audit_command(
     from tacit.auditing import GAMES, game
     from tacit.cli import _budget
 
+    count("seed", seed, least=0)
     if method == "outsource":
-        return _outsource(rows, columns, scale, epsilon or 3.0, delta or 1e-5, seed, as_json)
+        if mu is not None or out is not None:
+            raise BadInput(
+                "tacit audit outsource takes --epsilon and --delta, and prints its picture: no --mu, no --out"
+            )
+        amount = (3.0 if epsilon is None else epsilon, 1e-5 if delta is None else delta)
+        return _outsource(rows, columns, scale, *amount, seed, as_json)
+    if rows is not None or columns is not None or scale is not None:
+        raise BadInput("--rows, --columns and --scale go with tacit audit outsource")
     if method is None:
         known = [{"method": name, "claim": str(g.claim or "none"), "about": g.about} for name, g in _all(GAMES)]
-        shown = "\n".join(f"{k['method']:18} {k['claim']:28} {k['about']}" for k in known)
+        known.append(
+            {"method": "outsource", "claim": "none", "about": "the known-row attack on a table of yours: --rows"}
+        )
+        wide = [max(len(k[part]) for k in known) for part in ("method", "claim")]
+        shown = "\n".join(f"{k['method']:{wide[0]}}  {k['claim']:{wide[1]}}  {k['about']}" for k in known)
         return typer.echo(json.dumps(known, indent=1) if as_json else shown)
     claim = _budget(epsilon, delta, None, mu)
     if claim is not None and ":" not in method:
@@ -78,7 +90,8 @@ def audit_command(
         for ending, content in made_of.items():
             (out / f"audit.{ending}").write_text(content + "\n", encoding="utf-8")
         document["files"] = [str(out / f"audit.{ending}") for ending in made_of]
-    typer.echo(json.dumps(document, indent=1) if as_json else picture.text(audit))
+    files = "".join(f"\nwrote {file}" for file in document.get("files", []))
+    typer.echo(json.dumps(document, indent=1) if as_json else picture.text(audit) + files)
     if audit.verdict == "BROKEN":
         raise typer.Exit(1)
 
@@ -188,7 +201,7 @@ def _kept(out: Path | None, terms: dict[str, Any]) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "terms.json"
         if file.exists() and file.read_text() != wanted:
-            raise BadInput(f"{out} holds runs of {file.read_text()}; now {wanted}. Give another folder")
+            raise BadInput(f"{out} holds other runs: {differences(file.read_text(), wanted)}. Give another folder")
         file.write_text(wanted)
     except OSError as error:
         raise BadInput(f"{out} cannot be written: {error.strerror}") from None

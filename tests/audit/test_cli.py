@@ -71,7 +71,7 @@ def test_json_is_one_document_and_nothing_else() -> None:
 
 
 def test_without_a_method_all_are_listed() -> None:
-    assert {k["method"] for k in json.loads(run("--json").stdout)} == set(GAMES)
+    assert {k["method"] for k in json.loads(run("--json").stdout)} == {*GAMES, "outsource"}
     assert "published projection" in run().stdout
 
 
@@ -106,6 +106,32 @@ def test_what_cannot_be_audited_is_refused_in_words() -> None:
         assert isinstance(run(*arguments).exception, BadInput)
 
 
+def test_an_option_that_would_change_nothing_is_refused() -> None:
+    """An epsilon of 0 is no missing epsilon, and no option is left unheard."""
+    for arguments, says in (
+        (("laplace", "--rows", "t.csv"), "go with tacit audit outsource"),
+        (("laplace", "--seed", "-1"), "seed must be at least 0"),
+        (("outsource", "--rows", "t.csv", "--out", "x"), "no --out"),
+        (("outsource", "--rows", "t.csv", "--epsilon", "0"), "epsilon must be positive"),
+    ):
+        Path("t.csv").write_text("a,b\n1,2\n3,5\n4,4\n7,1\n2,8\n6,3\n9,5\n")
+        refused = run(*arguments).exception
+        assert isinstance(refused, BadInput), arguments
+        assert says in str(refused)
+
+
+def test_the_list_has_straight_columns_and_the_attack_on_a_table() -> None:
+    lines = run().stdout.splitlines()
+    known = json.loads(run("--json").stdout)
+    assert known[-1]["method"] == "outsource"
+    assert len({line.index(k["about"]) for line, k in zip(lines, known, strict=True)}) == 1
+
+
+def test_what_was_written_is_told() -> None:
+    said = run("laplace", "--trials", "40", "--out", "kept").stdout
+    assert "wrote kept/audit.html" in said
+
+
 def test_an_import_that_fails_does_not_repeat_what_it_said(tmp_path: Path) -> None:
     (tmp_path / "audited_broken.py").write_text("raise ValueError('patient 8675309')")
     with pytest.raises(BadInput, match="raised ValueError") as refused:
@@ -131,7 +157,7 @@ def test_a_folder_of_other_runs_is_refused() -> None:
     assert run("laplace", "--trials", "1000", "--out", "kept").exit_code == 0
     more = run("laplace", "--trials", "2000", "--out", "kept")
     assert isinstance(more.exception, BadInput)
-    assert "holds runs of" in str(more.exception)
+    assert "holds other runs: trials was 1000, now 2000" in str(more.exception)
 
 
 def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
