@@ -48,6 +48,13 @@ def test_an_answer_of_the_wrong_form_is_refused_by_shape_alone(answer: object) -
         Objective(lambda p: answer, 3, (0, 1)).losses({})
 
 
+def test_words_and_a_forgotten_return_are_called_by_their_names() -> None:
+    with pytest.raises(ObjectiveError, match=r"of shape \(3,\) of str_, which are not numbers"):
+        Objective(lambda p: [SECRET] * 3, 3, (0, 1)).losses({})
+    with pytest.raises(ObjectiveError, match="got a NoneType: it has no return"):
+        Objective(lambda p: None, 3, (0, 1)).losses({})
+
+
 def test_a_mean_instead_of_losses_is_told_the_remedy() -> None:
     with pytest.raises(ObjectiveError, match="not their mean"):
         Objective(lambda p: 0.5, 3, (0, 1)).losses({})

@@ -49,13 +49,16 @@ class Objective:
         except Exception:  # lists of different lengths, or an answer that is computed only now and may quote a record
             array = np.empty((0, 0))
         if array.ndim == 0:
+            remedy = "it has no return" if answer is None else "return the losses themselves, not their mean"
             raise ObjectiveError(
                 f"the objective must return one number per record, shape ({self.records},), got {described(answer)}: "
-                "return the losses themselves, not their mean"
+                f"{remedy}"
             )
         if array.shape != (self.records,) or array.dtype.kind not in "fiub":
+            other = "" if array.dtype.kind in "fiub" else f" of {array.dtype.type.__name__}, which are not numbers"
             raise ObjectiveError(
                 f"the objective must return one number per record, shape ({self.records},), got {described(array)}"
+                f"{other}"
             )
         return array
 
