@@ -116,8 +116,8 @@ def test_a_missing_target_is_refused_without_quoting_the_first_line() -> None:
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "one column": (lambda t: t[["y"]], {}, "a column besides the target, got 1 in all"),
-    "no rows": (lambda t: t[:0], {}, "validation rows must be at least 1"),
-    "a tiny table": (lambda t: t[:12], {}, "training rows must be at least 10, got training rows=6"),
+    "no rows": (lambda t: t[:0], {}, "1 row to validate and 10 to train on, got 0 and 0"),
+    "a tiny table": (lambda t: t[:12], {}, "1 row to validate and 10 to train on, got 6 and 6: 12 rows"),
     "one class": (lambda t: t.assign(y="1"), {}, "one class only; use a smaller validation share"),
     "a missing answer": (lambda t: t.assign(y=[None, *t.y[1:-1], None]), {}, "missing in some training rows"),
     "an unknown model": (lambda t: t, {"model": "magic"}, "model must be one of linear, boosting"),

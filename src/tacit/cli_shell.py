@@ -184,8 +184,16 @@ def _usage(error: Any) -> int:
         return USAGE
     if getattr(error, "option_name", "") == "--config":
         message = "--config stands before the verb: tacit --config FILE VERB"
-    path = error.ctx.command_path if error.ctx else "tacit"
+    path = error.ctx.command_path if error.ctx else " ".join(["tacit", *_verb(sys.argv[1:])])
     return _said(f"{message}{'' if message[-1:] in '.?' else '.'} See {path} --help", USAGE)
+
+
+def _verb(words: list[str]) -> list[str]:
+    """The words that name a verb: Click forgets them where an option lacks its value."""
+    from itertools import takewhile
+
+    named = list(takewhile(lambda word: not word.startswith("-"), words))
+    return named[: 2 if named[:1] in (["ledger"], ["curator"], ["modeler"]) else 1]
 
 
 def _defect(error: Exception) -> str:

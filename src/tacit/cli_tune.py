@@ -35,7 +35,7 @@ def tune_command(
     validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
     epsilon: Annotated[float, typer.Option(help="Epsilon of the whole search.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Delta of the whole search.")] = 1e-6,
-    trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance.")] = 30,
+    trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
     method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
     candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
@@ -126,7 +126,9 @@ def _from_module(objective: str | None, space: Path | None, records: int | None,
         raise BadInput("give an objective as module:function, or a table with --table and --target")
     if space is None or records is None or bounds is None:
         raise BadInput("an objective needs --space FILE, --records N and --bounds LOW HIGH, all public")
-    module, _, name = objective.partition(":")
+    module, colon, name = objective.partition(":")
+    if not (module and colon and name):
+        raise BadInput(f"an objective is named module:function, such as mymodel:losses, got {objective!r}")
     sys.path.insert(0, str(Path.cwd()))
     why = ""
     try:

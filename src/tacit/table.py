@@ -139,7 +139,7 @@ def read_table(path: str | Path) -> Any:
     except OSError as error:
         raise BadInput(f"the table {path} cannot be read: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # parsers quote lines of the file: never repeat them
-        kind = type(error).__name__
+        kind = "it is empty" if isinstance(error, pandas.errors.EmptyDataError) else type(error).__name__
     else:
         if isinstance(table.index, pandas.RangeIndex):
             return table
@@ -159,9 +159,12 @@ def table_objective(
     if table.shape[1] < 2:
         raise BadInput(f"the table must have a column besides the target, got {table.shape[1]} in all")
     held = round(probability("validation", validation) * len(table))
-    count("validation rows", held)
-    count("training rows", len(table) - held, least=LEAST_TRAINING)
-    order = np.random.default_rng(seed).permutation(len(table))
+    if held < 1 or len(table) - held < LEAST_TRAINING:
+        raise BadInput(
+            f"a table needs 1 row to validate and {LEAST_TRAINING} to train on, got {held} and {len(table) - held}: "
+            f"{len(table)} rows below the line of names, divided by validation={validation:g}"
+        )
+    order = np.random.default_rng(count("seed", seed, least=0)).permutation(len(table))
     seen, hidden = order[held:], order[:held]
     answers = _understood(table[target], seen)
     numeric = answers.dtype.kind == "f"

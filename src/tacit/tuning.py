@@ -80,6 +80,7 @@ def tune(
     choice("method", method, METHODS)
     asked, space = Objective(objective, records, bounds, direction), Space(space)
     count("trials", trials)
+    count("seed", seed, least=0)
     if method.startswith("kusner"):
         settings = {"ledger": ledger, "noise": noise, "accepted": accept_noise}
         refused = {"storage": storage, "executor": executor, "at_once": at_once}

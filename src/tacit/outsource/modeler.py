@@ -112,7 +112,7 @@ class Modeler:
         self.sign = 1.0 if choice("direction", direction, ("maximize", "minimize")) == "maximize" else -1.0
         self.batch, self.startup = count("batch", batch), count("startup", startup)
         self.explore, self.delta = positive("explore", explore), probability("delta", delta)
-        self.aware, self.generator = aware, np.random.default_rng(seed)
+        self.aware, self.generator = aware, np.random.default_rng(count("seed", seed, least=0))
 
     def run(self, trials: int) -> Found:
         """Ask until ``trials`` rows have been answered, those of earlier runs included; the best of them."""
