@@ -250,15 +250,15 @@ def _register() -> None:
     """Verbs that have a file of their own."""
     from tacit import cli_audit, cli_init, cli_outsource, cli_pareto, cli_plan, cli_report, cli_tune
 
-    app.command("init")(cli_init.init_command)
-    app.command("audit")(cli_audit.audit_command)
+    app.command("init", short_help="Write tacit.toml by asking.")(cli_init.init_command)
+    app.command("audit", short_help="Measure what is promised.")(cli_audit.audit_command)
     app.add_typer(cli_outsource.curator, name="curator")
     app.add_typer(cli_outsource.modeler, name="modeler")
     app.command("pareto")(cli_pareto.pareto_command)
-    app.command("plan")(cli_plan.plan_command)
-    app.command("tune")(cli_tune.tune_command)
-    app.command("report")(cli_report.report_command)
-    app.command("dashboard")(cli_report.dashboard_command)
+    app.command("plan", short_help="Say what each method would give.")(cli_plan.plan_command)
+    app.command("tune", short_help="Tune on private records, release the best parameters.")(cli_tune.tune_command)
+    app.command("report", short_help="Write one HTML page that opens offline.")(cli_report.report_command)
+    app.command("dashboard", short_help="Serve the pages of runs while they run.")(cli_report.dashboard_command)
 
 
 _register()

@@ -11,6 +11,15 @@ from typing import Annotated
 import typer
 
 METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
+ALGORITHMS = (  # those that need no more than a table
+    "logistic_sgd",
+    "logistic_adam",
+    "svm_sgd",
+    "output_perturbation",
+    "mlp_1000",
+    "mlp_128_64",
+    "sparse_vector",
+)
 MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
 

@@ -25,7 +25,7 @@ TokenFile = Annotated[Path | None, typer.Option("--tokens", help="File of tokens
 NAMED = "study"
 
 
-@curator.command("serve")
+@curator.command("serve", short_help="Publish a table once and answer queries.")
 def serve_command(
     rows: Annotated[Path, typer.Argument(help="A CSV or Parquet table.")],
     evaluate: Annotated[str, typer.Option(help="Column, module:function of a row, or - for a person who types.")],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli_complete import algorithms, ledger_names, words
+from tacit.cli_complete import ALGORITHMS, algorithms, ledger_names, words
 from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, processes, remark
 from tacit.errors import BadInput, MissingExtra
 
@@ -22,7 +22,7 @@ def pareto_command(
     ctx: typer.Context,
     algorithm: Annotated[str | None, typer.Argument(help="module:object, an algorithm or a class to call.")] = None,
     named: Annotated[
-        str | None, typer.Option("--algorithm", help="A shipped algorithm by name.", autocompletion=algorithms)
+        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithms)
     ] = None,
     table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
@@ -72,6 +72,7 @@ def pareto_command(
     from tacit.pareto.discovery import discover
     from tacit.study import kept
 
+    count("seed", seed, least=0)
     if storage is not None and out is not None:
         remark("the study is kept in --storage; --out gets the results", quiet)
     if algorithm is not None and named is not None and from_file(ctx, "named"):
