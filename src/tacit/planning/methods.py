@@ -129,7 +129,8 @@ def _descent(method: str, case: Case) -> Outlook:
     evaluations = steps * each + more
     far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
     off = far * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one)
-    notes = [f"{steps} steps of {each} evaluations, {more} more to choose where; finds one valley, not the best"]
+    taken = f"{steps} step{'' if steps == 1 else 's'} of {each} evaluations"
+    notes = [f"{taken}{f', {more} more to choose where' if more else ''}; finds one valley, not the best"]
     if measured.document()["gibo_defaults"] != gibo_defaults():
         notes.append("its loss was measured with earlier defaults, not with those of this version")
     return Outlook(
