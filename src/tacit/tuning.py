@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, TacitError, choice, count
 from tacit.objective import Objective
-from tacit.optimise.observed import CHOSEN, Observations, Terms, confirm, confirmations, run
+from tacit.optimise.observed import ANSWER, CHOSEN, Observations, Terms, confirm, confirmations, run
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
-ANSWER = "tacit:answer"
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 
 

@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from tacit.errors import BadInput, ObjectiveError, described, interval
 from tacit.objective import Objective
-from tacit.optimise.observed import CLAIM, TERMS, Observations, Terms, evaluate
+from tacit.optimise.observed import ANSWER, CLAIM, TERMS, Observations, Terms, evaluate
 from tacit.optimise.sampler import KnownNoiseSampler
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -26,7 +26,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
 from tacit.space import Space
 from tacit.study import observed_trials
-from tacit.tuning import ANSWER, bearable
+from tacit.tuning import bearable
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
