@@ -149,12 +149,15 @@ def _numbers(path: Path) -> Any:
 def _from_module(spec: str) -> Any:
     module, colon, name = spec.partition(":")
     sys.path.insert(0, str(Path.cwd()))
+    why = "" if colon else "it must be module:object"
     try:
-        if not colon:
-            raise ValueError("it must be module:object")
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise BadInput(f"no algorithm {spec!r}: {error}. It is looked for in this folder and among packages") from None
+        found = getattr(importlib.import_module(module), name) if colon else None
+    except (ImportError, AttributeError) as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except Exception as error:  # the user's module may load its data, and its message may quote it
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    if why:
+        raise BadInput(f"no algorithm {spec!r}: {why}")
     return found() if isinstance(found, type) else found
 
 

@@ -53,6 +53,14 @@ def test_another_search_finds_a_front_to_compare(tmp_path: Path) -> None:
     assert {p["params"]["rate"] for p in json.loads(done.stdout)["tested"]} == {0.0, 1.0}
 
 
+def test_what_a_module_says_when_it_fails_is_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("algorithm = float('patient 8271')\n")
+    done = tacit("mine:algorithm", *QUICK, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "importing mine raised ValueError" in done.stderr
+    assert "8271" not in done.stderr
+
+
 def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = [f"{x:.4f},{w},{'yes' if x > 0 else 'no'}" for x, w in zip(rng.normal(size=400), "ab" * 200, strict=True)]
