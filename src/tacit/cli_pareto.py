@@ -67,12 +67,14 @@ def pareto_command(
     """
     from contextlib import ExitStack
 
-    from tacit.errors import count
+    from tacit.errors import count, positive
     from tacit.pareto import baselines
     from tacit.pareto.discovery import discover
     from tacit.study import kept
 
     count("seed", seed, least=0)
+    for wanted in epsilon or []:  # before the work, not after it
+        positive("epsilon", wanted)
     if storage is not None and out is not None:
         remark("the study is kept in --storage; --out gets the results", quiet)
     if algorithm is not None and named is not None and from_file(ctx, "named"):
@@ -107,7 +109,8 @@ def pareto_command(
         return
     typer.echo(str(front))
     for a in answers:
-        typer.echo(f"\nat most epsilon {a['epsilon']:g}\n  tested     {a['tested']}\n  predicted  {a['predicted']}")
+        tested, expected = _line(a["tested"]), _line(a["predicted"])
+        typer.echo(f"\nat most epsilon {a['epsilon']:g}\n  tested     {tested}\n  predicted  {expected}")
     typer.echo("".join(f"\n{name:12} {path}" for name, path in files.items()))
 
 
@@ -182,6 +185,16 @@ def _asked(front: Front, epsilon: float) -> dict[str, Any]:
         except BadInput as none:
             answer[name] = str(none)
     return answer
+
+
+def _line(found: dict[str, Any] | str) -> str:
+    """A point in a line, or why there is none."""
+    if isinstance(found, str):
+        return found
+    low, high = (found["worst"], found["best"]) if "worst" in found else (found["low"], found["high"])
+    what = "worst and best run" if "worst" in found else "95% interval of the model"
+    params = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in found["params"].items())
+    return f"epsilon {found['epsilon']:.4g}, utility {found['utility']:.4f} ({low:.4f} to {high:.4f}, {what}): {params}"
 
 
 def _written(front: Front, out: Path | None) -> dict[str, str]:

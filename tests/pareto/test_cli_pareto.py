@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,9 +43,11 @@ def test_a_front_in_json_with_files_and_resumed(tmp_path: Path) -> None:
 
 
 def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
-    done = tacit("--algorithm", "sparse_vector", *QUICK, "--workers", "2", cwd=tmp_path)
+    done = tacit("--algorithm", "sparse_vector", *QUICK, "--workers", "2", "--epsilon", "2000", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
+    assert re.search(r"tested     epsilon \S+, utility \S+ \(\S+ to \S+, worst and best run\): b=", done.stdout)
+    assert re.search(r"predicted  .*95% interval of the model\): b=", done.stdout)
 
 
 def test_another_search_finds_a_front_to_compare(tmp_path: Path) -> None:
@@ -96,6 +99,7 @@ def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
         ["pareto_toys"],
         ["pareto_toys:toy", "--trials", "0"],
         ["pareto_toys:toy", "--delta", "1"],
+        ["pareto_toys:toy", "--epsilon", "1", "--epsilon", "nan"],
         ["pareto_toys:toy", "--algorithm", "sparse_vector"],
         ["pareto_toys:toy", "--table", "x.csv"],
         ["pareto_toys:toy", "--ledger", "ledger.db"],

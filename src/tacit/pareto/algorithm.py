@@ -62,7 +62,9 @@ class Oracles:
         if isinstance(a, type):
             raise BadInput(f"the algorithm must be an object, got the class {a.__name__}: call it first")
         if not (callable(getattr(a, "epsilons", None)) or callable(getattr(a, "epsilon", None))):
-            raise BadInput(f"the algorithm must have epsilons(params, delta) or epsilon(params, delta): {described(a)}")
+            raise BadInput(
+                f"the algorithm must have epsilons(params, delta) or epsilon(params, delta), got {described(a)}"
+            )
         if not any(callable(getattr(a, name, None)) for name in ("utility", "utilities", "each_utility")):
             raise BadInput(f"the algorithm must have utility(params, seed), got {described(a)}")
         if not isinstance(getattr(a, "label", None), str) or not a.label.strip():
