@@ -102,7 +102,7 @@ def _outsource(
     """The known-row attack on a user's own table."""
     from tacit.auditing.outsourced import attack_table, to_json, told
     from tacit.cli_outsource import _numbers
-    from tacit.outsource.rows import read
+    from tacit.outsource.rows import numbers, read
 
     if rows is None:
         raise BadInput("tacit audit outsource needs --rows FILE: the table whose publication is to be tried")
@@ -111,7 +111,7 @@ def _outsource(
     missing = [c for c in wanted if c not in frame.columns]
     if missing:
         raise BadInput(f"there is no column {missing[0]!r} in {rows.name}; name columns that are there")
-    found = attack_table(frame[wanted].to_numpy(), epsilon=epsilon, delta=delta, scale=_numbers(scale), seed=seed)
+    found = attack_table(numbers(frame[wanted]), epsilon=epsilon, delta=delta, scale=_numbers(scale), seed=seed)
     size = (len(frame), len(wanted))
     document = {"rows": size[0], "columns": size[1], "epsilon": epsilon, "delta": delta, "attack": to_json(found)}
     typer.echo(json.dumps(document, indent=1) if as_json else told(found, size))

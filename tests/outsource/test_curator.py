@@ -76,6 +76,15 @@ def test_a_restart_goes_on_with_the_same_table_and_answers(place: str) -> None:
     assert len(calls) == 3
 
 
+def test_a_column_of_words_is_refused_by_its_name_before_anything_is_published(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("age,sex,gain\n40,f,1\n50,m,2\n60,f,4\n")
+    with pytest.raises(BadInput, match=r"rows must be numbers, and sex is not: .*--columns"):
+        curator_of(file, "gain")
+    with pytest.raises(BadInput, match="and sex is not"):
+        curator_of(file, "sex")
+
+
 def test_a_second_curator_on_the_same_state_is_refused(place: str) -> None:
     rows = some_rows(20)
     with curator_of(rows, state=place), pytest.raises(StateError, match="another curator holds"):

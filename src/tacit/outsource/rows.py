@@ -31,8 +31,8 @@ def table_and_evaluation(rows: Any, evaluate: Any) -> tuple[Any, Evaluate, str]:
             raise BadInput(f"a column is named, {evaluate!r}, but rows have no names; give a table, or the answers")
         if evaluate not in frame.columns:
             raise BadInput(f"there is no column {evaluate!r}; there are {', '.join(map(str, frame.columns))}")
-        return frame.drop(columns=evaluate).to_numpy(), _column(frame[evaluate].to_numpy()), "column"
-    values = rows if frame is None else frame.to_numpy()
+        return numbers(frame.drop(columns=evaluate)), _column(numbers(frame[[evaluate]])[:, 0]), "column"
+    values = rows if frame is None else numbers(frame)
     if isinstance(evaluate, Prompt):
         return values, evaluate, "person"
     if callable(evaluate):
@@ -62,6 +62,17 @@ def read(path: str | Path) -> Any:
         return pandas.read_csv(path) if path.suffix == ".csv" else pandas.read_parquet(path)
     except (OSError, ValueError) as error:  # the library's message may show a cell
         raise BadInput(f"{path} cannot be read as a table ({type(error).__name__})") from None
+
+
+def numbers(frame: Any) -> Any:
+    """The frame as an array; columns of anything but numbers are refused by name, for the curator who holds them."""
+    others = [str(name) for name in frame.columns if frame[name].dtype.kind not in "fiub"]
+    if others:
+        raise BadInput(
+            f"rows must be numbers, and {', '.join(others)} {'is' if len(others) == 1 else 'are'} not: leave them out, "
+            "or name the columns of numbers (--columns)"
+        )
+    return frame.to_numpy()
 
 
 def _column(values: npt.NDArray[Any]) -> Evaluate:
