@@ -420,6 +420,12 @@ def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_pa
         curator_of(rows, **settings, ledger=poor)
 
 
+def test_a_limit_of_no_queries_for_each_modeler_is_not_taken_for_no_limit() -> None:
+    for none in (0, -1):
+        with pytest.raises(BadInput, match="per_modeler must be at least 1"):
+            curator_of(some_rows(40), per_modeler=none)
+
+
 def test_a_study_with_a_guarantee_does_not_go_on_with_simulated_noise(tmp_path: Path) -> None:
     rows = some_rows(40)
     settings: dict[str, Any] = {"answers": PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5)), "state": tmp_path / "state"}

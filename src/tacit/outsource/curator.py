@@ -86,7 +86,8 @@ class Curator:
     ) -> None:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
-        self.queries, self.per_modeler = count("queries", queries), per_modeler or count("queries", queries)
+        self.queries = count("queries", queries)
+        self.per_modeler = self.queries if per_modeler is None else count("per_modeler", per_modeler)
         self.ledger, self._answers = ledger, answers
         self._turn, self._alone = threading.Lock(), threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
