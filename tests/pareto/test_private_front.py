@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,28 @@ def test_exact_results_mixed_in_and_another_ledger_are_refused(ledger: Ledger, t
     study.tell(study.ask(fixed_distributions=Space(Toy().space).distributions), [1.0, 0.5])
     with pytest.raises(BadInput, match="not privately observed"):
         discover(Toy(), **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
+
+
+def test_an_older_copy_of_a_released_front_draws_nothing(ledger: Ledger, tmp_path: Path) -> None:
+    class Dying(Toy):
+        left = 8  # runs, of which each trial has two
+
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise RuntimeError
+            return super().each_utility(params, seed)
+
+    storage = f"sqlite:///{tmp_path}/study.db"
+    with pytest.raises(ObjectiveError):
+        discover(Dying(), **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
+    shutil.copy(tmp_path / "study.db", tmp_path / "old.db")
+    dying = Dying()
+    dying.left = 99
+    discover(dying, **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
+    shutil.copy(tmp_path / "old.db", tmp_path / "study.db")
+    with pytest.raises(LedgerError, match="older copy was put back"):
+        discover(dying, **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
 
 
 def test_a_failing_run_stops_a_private_study_and_says_nothing() -> None:

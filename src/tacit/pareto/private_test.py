@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError, count, described, differences
+from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, count, described, differences
 from tacit.objective import called
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -101,10 +101,13 @@ class ObservedTest:
         if CLAIM in trial.user_attrs or len(totals) != self.repeats:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
         trial.set_user_attr(CLAIM, True)
-        if sum(CLAIM in t.user_attrs for t in self.study.get_trials(deepcopy=False)) > self.trials:
+        if self._claimed() > self.trials:
             raise BudgetRefused(f"{self.trials} trials were paid for and all are used. Nothing was released")
         values = [self.mechanism.draw(total) for total in totals]
         return values if self.higher else [1.0 - v for v in values]
+
+    def _claimed(self) -> int:
+        return sum(CLAIM in t.user_attrs for t in self.study.get_trials(deepcopy=False))
 
     def _agree(self, terms: dict[str, Any]) -> None:
         done = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
@@ -120,8 +123,11 @@ class ObservedTest:
         attrs = self.study.user_attrs
         if PAID in attrs:
             paid = Payment.from_json(attrs[PAID])
-            if ledger is not None:
-                ledger.pays(paid)  # refuses another ledger before anything is drawn, not after
+            if ledger is not None and ledger.pays(paid).drawn is not None and self._claimed() < self.trials:
+                raise LedgerError(
+                    "the ledger has recorded the front of this study, and the study does not hold all of it: an older "
+                    "copy was put back. Start a new study, which is paid for anew. Nothing was drawn"
+                )
             return paid
         if ledger is None:
             return None
