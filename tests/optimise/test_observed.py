@@ -574,7 +574,7 @@ WRONG = {
     "two columns": (lambda params: np.ones((N, 2)), r"shape \(2000, 2\)"),
     "unequal lists": (lambda params: [[1.0], [1.0, 2.0]], "one number per record"),
     "words": (lambda params: ["4711"] * N, "one number per record"),
-    "nothing": (lambda params: None, "return the losses themselves"),
+    "nothing": (lambda params: None, "it has no return"),
 }
 
 
