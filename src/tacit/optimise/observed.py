@@ -175,10 +175,11 @@ class Observations:
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         for key in (mine, CLAIM):
             trial.set_user_attr(key, True)
-        stored = next(t for t in self.study.get_trials(deepcopy=False) if t.number == trial.number)
+        trials = self.study.get_trials(deepcopy=False)
+        stored = next(t for t in trials if t.number == trial.number)
         if any(key.startswith(f"{CLAIM}:") and key != mine for key in stored.user_attrs):
             raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if self.claimed() > self.terms.trials:
+        if sum(CLAIM in t.user_attrs for t in trials) > self.terms.trials:
             raise self.used_up()
         return self.mechanism.draw(total)
 
