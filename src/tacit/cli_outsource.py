@@ -69,7 +69,7 @@ def serve_command(
     extra("uvicorn", "service", "serving")
     from tacit.outsource.curator import Curator
     from tacit.outsource.rows import PrivateAnswers
-    from tacit.outsource.server import serve
+    from tacit.outsource.server import bound, serve
     from tacit.outsource.tokens import CURATOR
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
@@ -79,6 +79,7 @@ def serve_command(
     kept = f"Terms, table, answers and tokens are kept in {masked(state)}. To go on: {again()}"
     with ExitStack() as stack:
         stack.enter_context(keeping(kept))
+        listening = stack.enter_context(bound(host, port, certificate=certificate, key=key, insecure=insecure))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         held = Curator(
             *_given(rows, evaluate, columns),
@@ -121,6 +122,7 @@ def serve_command(
             certificate=certificate,
             key=key,
             insecure=insecure,
+            listening=listening,
             rate=rate,
             burst=max(1, int(2 * rate)),
             audit=log,

@@ -288,6 +288,11 @@ def test_serving_a_network_without_tls_is_refused(make: Any) -> None:
         serve(service.curator, service.tokens, certificate="c.pem")
 
 
+def test_an_address_without_a_scheme_is_refused_at_once() -> None:
+    with pytest.raises(BadInput, match=r"begins with https:// or http://, got 'curator\.example'"):
+        Client("curator.example")
+
+
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -168,6 +169,29 @@ def test_a_person_at_the_prompt_answers_a_modeler_elsewhere(tmp_path: Path, cert
             client.ask([9], request="request-9")
         assert [a.row for a in client.answers()] == [7, 8]
     assert service.end() == 0
+
+
+def test_what_cannot_be_served_is_neither_published_nor_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(20)))
+    (tmp_path / "no.pem").write_text("no certificate")
+    tacit("ledger", "open", "rows", "--epsilon", "5", "--delta", "1e-4")
+    words = ["curator", "serve", "rows.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-5"]
+    words += ["--ledger", "ledger.db", "--ledger-name", "rows"]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for other, says in (
+            (["--port", port], "Nothing was published"),
+            (["--port", "0", "--certificate", "no.pem", "--key", "no.pem"], "Nothing was published"),
+            (["--port", "0", "--host", "0.0.0.0"], "(--insecure)"),
+        ):
+            done = tacit(*words, *other)
+            assert (done.returncode, done.stdout) == (2, ""), done
+            assert says in done.stderr
+    assert not (tmp_path / "curator" / "curator.db").exists()
+    assert "spent     nothing" in tacit("ledger", "show", "rows").stdout
 
 
 def test_the_commands_say_what_they_did(tmp_path: Path, certificate: tuple[Path, Path]) -> None:

@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 from pydantic import ValidationError
 
-from tacit.errors import positive
+from tacit.errors import BadInput, positive
 from tacit.outsource import wire
 from tacit.outsource.frames import Digest, unframed
 from tacit.outsource.terms import PROTOCOL, Answer, Published, Refused, Table, Unreachable
@@ -43,6 +43,8 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise BadInput(f"a curator's address begins with https:// or http://, got {url!r}")
         headers = {wire.HEADER: str(PROTOCOL), **({"Authorization": f"Bearer {token}"} if token else {})}
         trust: Any = ssl.create_default_context(cafile=str(authority)) if authority else True
         self._http = httpx.Client(

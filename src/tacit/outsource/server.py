@@ -10,6 +10,7 @@ import asyncio
 import queue
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -188,21 +189,16 @@ def serve(
     certificate: str | None = None,
     key: str | None = None,
     insecure: bool = False,
+    listening: socket.socket | None = None,
     ready: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> None:
-    """Serve until told to end. ``ready`` is called with the URL. Without a certificate only on this machine."""
-    if certificate is None and host not in ("127.0.0.1", "::1", "localhost") and not insecure:
-        raise BadInput(
-            f"serving on {host} without TLS would show tokens and answers to the network: give a certificate and "
-            "its key, or insecure=True behind a proxy that has them"
-        )
-    if (certificate is None) != (key is None):
-        raise BadInput("TLS needs a certificate and its key, got only one of them")
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Serve until told to end. ``ready`` is called with the URL. Without a certificate only on this machine.
+
+    ``listening`` is what ``bound`` gave for the same address, asked before a curator publishes and pays.
+    """
+    listening = listening or bound(host, port, certificate=certificate, key=key, insecure=insecure)
     try:
-        listening.bind((host, port))
         app = create_app(curator, tokens, **settings)
         config = uvicorn.Config(
             app,
@@ -227,6 +223,28 @@ def serve(
         raise BadInput(f"cannot serve on {host}:{port}: {error.strerror or type(error).__name__}") from None
     finally:
         listening.close()
+
+
+def bound(host: str, port: int, *, certificate: str | None, key: str | None, insecure: bool = False) -> socket.socket:
+    """A socket that holds the address; refuses what could not be served, before anything is published or paid."""
+    if certificate is None and host not in ("127.0.0.1", "::1", "localhost") and not insecure:
+        raise BadInput(
+            f"serving on {host} without TLS would show tokens and answers to the network: give a certificate and "
+            "its key, or insecure=True (--insecure) behind a proxy that has them"
+        )
+    if (certificate is None) != (key is None):
+        raise BadInput("TLS needs a certificate and its key, got only one of them")
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        if certificate is not None:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise BadInput(f"cannot serve on {host}:{port}: {why}. Nothing was published") from None
+    return listening
 
 
 @contextmanager
