@@ -188,8 +188,9 @@ def ledger_verify(
             _print({"name": name, "intact": False, "found": str(error)}, True, "")
         raise
     entries = opened.entries()
-    found = f"ledger {name!r} is intact: {len(entries)} entries, last hash {entries[-1].hash if entries else 'none'}"
-    _print({"name": name, "intact": True, "entries": len(entries)}, as_json, found)
+    last = entries[-1].hash if entries else None
+    found = f"ledger {name!r} is intact: {len(entries)} entries, last hash {last or 'none'}"
+    _print({"name": name, "intact": True, "entries": len(entries), "head": last}, as_json, found)
 
 
 @ledgers.command("export")
