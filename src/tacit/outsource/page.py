@@ -32,6 +32,7 @@ function stated(g) {
   return `epsilon = ${g.epsilon.toPrecision(4)}, delta = ${g.delta}, for ${g.unit}.${but} Source: ${g.source}.`;
 }
 function kind(g) { return g.notion === 'none' ? 'none' : g.assumptions.length ? 'conditional' : 'unconditional'; }
+const when = t => t.slice(0, 19).replace('T', ' ');
 function show(s) {
   const t = s.terms;
   $('study').textContent = t.study;
@@ -42,12 +43,12 @@ function show(s) {
   }
   $('left').textContent = `${s.left} of ${s.queries}`;
   $('budget').textContent = s.budget_left ?? 'no ledger counts this study';
-  $('state').textContent = s.stopped ? 'stopped since ' + s.stopped : 'answering';
+  $('state').textContent = s.stopped ? 'stopped since ' + when(s.stopped) : 'answering';
   $('stop').textContent = s.stopped ? 'Answer again' : 'Stop answering';
   $('stop').dataset.stopped = s.stopped ? 'yes' : '';
-  const may = k => k.revoked ? 'revoked ' + k.revoked : 'may ask';
+  const may = k => k.revoked ? 'revoked ' + when(k.revoked) : 'may ask';
   rows('modelers', s.tokens.map(k => [k.name, s.modelers[k.name] ?? 0, may(k)]));
-  rows('exchanges', s.exchanges.map(e => [e.number, e.time, e.modeler, e.row]));
+  rows('exchanges', s.exchanges.map(e => [e.number, when(e.time), e.modeler, e.row]));
 }
 function open() { $('login').hidden = Boolean(token); $('main').hidden = !token; }
 async function refresh() {
