@@ -261,7 +261,9 @@ def test_a_ledger_is_opened_shown_verified_and_exported(run: Run, tmp_path: Path
     tacit.Ledger.open(at / "ledger.db", "icu").charge(tacit.Guarantee(tacit.Budget.gdp(0.1)), "one count")
     shown = run("ledger", "show", "icu", "--json", at=at).json
     assert [e["status"] for e in shown["entries"]] == ["debited, not drawn"]
-    assert "one count" in run("ledger", "show", "icu", at=at).out
+    told = run("ledger", "show", "icu", at=at).out
+    assert "one count" in told
+    assert "composed, not added" in told
     found = run("ledger", "verify", "icu", "--json", at=at).json
     assert (found["intact"], found["entries"]) == (True, 1)
     assert run("ledger", "verify", "icu", "--head", found["head"], at=at).out.rstrip().endswith(found["head"])

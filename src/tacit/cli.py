@@ -158,7 +158,10 @@ def ledger_show(
     entries = opened.entries()
     lines = [f"ledger {name!r}: {opened.description or 'no description'}", f"budget    {opened.budget}"]
     lines += [f"spent     {opened.filter.stated(entries[-1].spent) if entries else 'nothing'}"]
-    lines += [f"left      {opened.remaining()}", ""]
+    lines += [f"left      {opened.remaining()}"]
+    if opened.filter.composition != "basic":
+        lines += ["amounts are composed, not added: spent and left need not sum to the budget"]
+    lines += [""]
     for e in entries:
         if e.kind != "drawn":
             stated = e.guarantee.budget if e.guarantee else ""
