@@ -177,6 +177,18 @@ def test_resumed_runs_draw_no_more_than_was_paid_for(tmp_path: Path) -> None:
     assert all(t.state.is_finished() for t in trials_of(at(tmp_path)))
 
 
+def test_a_stop_while_the_samplers_load_costs_no_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as slow:
+        slow.setattr("tacit.optimise.observed.prepared", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tuned(storage=at(tmp_path))
+    assert claims(at(tmp_path)) == 0
+    assert len(tuned(storage=at(tmp_path)).value.trials) == 5
+
+
 def test_threads_that_share_a_study_draw_no_more_than_was_paid_for() -> None:
     noise, start, got = Counting(), threading.Barrier(12), list[float]()
     observations = Observations(study(), terms(5), noise=noise)

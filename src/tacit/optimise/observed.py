@@ -24,7 +24,7 @@ from tacit.optimise.shards import Shards, loss_total, losses_future
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
-from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.noise import EXACT, Source, prepared
 from tacit.privacy.release import Payment
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Observations:
             )
         if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
-        self.study, self.terms = study, terms
+        self.study, self.terms, self.simulated = study, terms, noise.simulated
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
         self._agree(noise)
         self._ledger = ledger
@@ -171,6 +171,8 @@ class Observations:
         """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
         if CLAIM in trial.user_attrs:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
+        if not self.simulated:
+            prepared()
         self.pay()
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         for key in (mine, CLAIM):

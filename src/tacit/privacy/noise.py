@@ -107,6 +107,11 @@ def noisy_max(scale: float) -> Any:
     return (domain, dp.linf_distance(T=float)) >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale=scale)
 
 
+def prepared() -> None:
+    """Load the exact samplers. It takes a second or more, and so is done before a draw is claimed."""
+    _opendp()
+
+
 @lru_cache(maxsize=1)
 def _opendp() -> Any:
     import opendp.prelude as dp
