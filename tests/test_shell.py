@@ -59,6 +59,16 @@ def test_help_has_a_sentence_an_example_json_and_words_for_every_option(verb: st
     assert [p.name for p in command.params if not (p.help or "").strip()] == []
 
 
+@pytest.mark.parametrize("verb", LEAVES)
+def test_an_example_in_the_help_can_be_copied(verb: str) -> None:
+    shown = re.split(r"\n(?:Arguments|Options):\n", run(*verb.split(), "--help").out)[0]
+    lines = re.split(r"\n  Examples?:\s*", shown.rstrip())[1].splitlines()
+    assert all(len(line) <= 78 for line in shown.splitlines())
+    for before, line in zip(["", *lines], lines, strict=False):
+        assert before.endswith(" \\") or line.strip().startswith("tacit "), line  # a shell reads on after a backslash
+    assert not lines[-1].endswith("\\")
+
+
 def test_the_list_of_verbs_cuts_no_sentence_short() -> None:
     for group in ([], ["ledger"], ["curator"], ["modeler"]):
         assert "..." not in run(*group, "--help").out.split("Commands:")[1]

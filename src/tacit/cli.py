@@ -122,7 +122,10 @@ def ledger_open(
 ) -> None:
     """Open a ledger: made with its budget if it is new.
 
-    Example: tacit ledger open icu --epsilon 1 --delta 1e-6 --description "ICU stays 2024"
+    \b
+    Example:
+      tacit ledger open icu --epsilon 1 --delta 1e-6 \\
+        --description "ICU stays 2024"
     """
     from tacit.privacy.ledger import Ledger
 

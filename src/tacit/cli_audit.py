@@ -41,15 +41,15 @@ def audit_command(
 ) -> None:
     """Measure what is promised: a lower bound on epsilon from outputs alone. Exit code 1 if it exceeds the claim.
 
+    A mechanism of your own is a function of the side: mechanism(0) and mechanism(1), one output on each data set.
+
+    \b
     Examples:
-
-    tacit audit laplace
-
-    tacit audit observed --trials 1000 --workers 2 --out audit
-
-    tacit audit outsource --rows loans.csv --columns amount,rate,income --scale 9000,0.04,5e4
-
-    tacit audit my_module:mechanism --epsilon 1    (mechanism(0) and mechanism(1): one output on each data set)
+      tacit audit laplace
+      tacit audit observed --trials 1000 --workers 2 --out audit
+      tacit audit outsource --rows loans.csv --columns amount,rate,income \\
+        --scale 9000,0.04,5e4
+      tacit audit my_module:mechanism --epsilon 1
     """
     from tacit.audit import picture
     from tacit.auditing import GAMES, game

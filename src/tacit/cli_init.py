@@ -48,11 +48,11 @@ def init_command(
 ) -> None:
     """Write tacit.toml by asking, so that later commands need no options. Of a table it reads the header only.
 
+    \b
     Examples:
-
-    tacit init
-
-    tacit init --table patients.csv --target readmitted --records 5000 --epsilon 1 --yes && tacit tune
+      tacit init
+      tacit init --table patients.csv --target readmitted --records 5000 \\
+        --epsilon 1 --yes && tacit tune
     """
     if file.exists() and not force:
         raise BadInput(f"{file} is there already and was left as it is; give --force to replace it, or --file NAME")

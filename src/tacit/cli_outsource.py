@@ -63,7 +63,10 @@ def serve_command(
 ) -> None:
     """Publish a table once and answer queries until told to end; started again, it goes on where it was.
 
-    Example: tacit curator serve loans.csv --evaluate roi --epsilon 3 --delta 1e-5 --state loans --scale 9000,0.04,5e4
+    \b
+    Example:
+      tacit curator serve loans.csv --evaluate roi --epsilon 3 --delta 1e-5 \\
+        --state loans --scale 9000,0.04,5e4
     """
     extra("fastapi", "service", "serving")
     extra("uvicorn", "service", "serving")
@@ -216,7 +219,10 @@ def run_command(
 ) -> None:
     """Search a published table for the row with the best answer. Run again to go on.
 
-    Example: tacit modeler run https://curator.example:8733 --token-file alice.token --trials 50
+    \b
+    Example:
+      tacit modeler run https://curator.example:8733 \\
+        --token-file alice.token --trials 50
     """
     extra("httpx", "service", "talking to a curator's service")
     from tacit.outsource.client import Client

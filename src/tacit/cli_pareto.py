@@ -59,11 +59,12 @@ def pareto_command(
 
     Run the same command again to go on after an interruption, or with more --trials.
 
+    \b
     Examples:
-
-    tacit pareto --algorithm logistic_sgd --table adult.csv --target income --trials 100 --out front
-
-    tacit pareto mymodule:algorithm --delta 1e-5 --workers 4 --storage postgresql://host/studies
+      tacit pareto --algorithm logistic_sgd --table adult.csv \\
+        --target income --trials 100 --out front
+      tacit pareto mymodule:algorithm --delta 1e-5 --workers 4 \\
+        --storage postgresql://host/studies
     """
     from contextlib import ExitStack
 

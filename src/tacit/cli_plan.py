@@ -31,11 +31,12 @@ def plan_command(
 ) -> None:
     """Say what each method would give for so many records and this budget. Spends nothing, reads no data.
 
+    \b
     Examples:
-
-    tacit plan --records 5000 --dimensions 3 --trials 50 --epsilon 1 --spread 0.05
-
-    tacit plan --records 5000 --dimensions 20 --want 0.01 --picture plan.svg
+      tacit plan --records 5000 --dimensions 3 --trials 50 --epsilon 1 \\
+        --spread 0.05
+      tacit plan --records 5000 --dimensions 20 --want 0.01 \\
+        --picture plan.svg
     """
     from tacit.cli import _budget
     from tacit.planning.plan import plan

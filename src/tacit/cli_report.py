@@ -25,13 +25,13 @@ def report_command(
 ) -> None:
     """Write one HTML page that opens offline: of a release, a front, an outsourced study, an audit or a ledger.
 
+    Of a curator's state, --private shows exact answers: for people who may see the rows.
+
+    \b
     Examples:
-
-    tacit report release
-
-    tacit report sgd-front adam-front --out fronts.html
-
-    tacit report curator --private    (the curator's state: exact answers, for people who may see the rows)
+      tacit report release
+      tacit report sgd-front adam-front --out fronts.html
+      tacit report curator --private
     """
     from tacit.report.found import look
     from tacit.report.pages import target, together

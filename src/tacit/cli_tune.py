@@ -51,11 +51,12 @@ def tune_command(
 ) -> None:
     """Tune on private records; release the best parameters and their score.
 
+    \b
     Examples:
-
-    tacit tune --table patients.csv --target readmitted --model boosting --out release
-
-    tacit tune mymodel:losses --space space.toml --records 5000 --bounds 0 1 --epsilon 1 --ledger ledger.db
+      tacit tune --table patients.csv --target readmitted --model boosting \\
+        --out release
+      tacit tune mymodel:losses --space space.toml --records 5000 \\
+        --bounds 0 1 --epsilon 1 --ledger ledger.db
     """
     from contextlib import ExitStack
 
