@@ -212,6 +212,12 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "an unknown flag": ([*OBJECTIVE, "--magic"], 2, "No such option"),
     "a word for a number": ([*OBJECTIVE, "--trials", "many"], 2, "Invalid value for '--trials'"),
     "no target": (["tune", "--table", "table.csv"], 2, "a table needs --target COLUMN"),
+    "the largest error": (
+        ["tune", "--table", "table.csv", "--target", "sick", "--direction", "maximize"],
+        2,
+        "the worst parameters would be released. Leave --direction out",
+    ),
+    "more trials than can end": ([*OBJECTIVE, "--trials", "1000000000", "--yes"], 2, "trials must be at most 100000"),
     "no such target": (["tune", "--table", "table.csv", "--target", "sik"], 2, "did you mean 'sick'?"),
     "no such table": (["tune", "--table", "no.csv", "--target", "sick"], 2, "No such file"),
     "a folder under a file": ([*OBJECTIVE, "--out", "model.py/out"], 2, "cannot be written: Not a directory"),

@@ -67,6 +67,11 @@ def tune_command(
         if from_file(ctx, "table") == from_file(ctx, "objective"):
             raise BadInput("give an objective as module:function or a table with --table, not both")
         objective, table = (objective, None) if from_file(ctx, "table") else (None, table)
+    if table is not None and direction == "maximize":
+        raise BadInput(
+            "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
+            "be released. Leave --direction out, or give an objective of your own as module:function"
+        )
     asked = _from_table(table, target, model, task, validation, seed, bounds, space) if table else None
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:

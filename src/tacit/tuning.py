@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
+MOST_TRIALS = 100_000  # no search of more would end, and its noise would drown it
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 
 
@@ -78,7 +79,11 @@ def tune(
     """
     choice("method", method, METHODS)
     asked, space = Objective(objective, records, bounds, direction), Space(space)
-    count("trials", trials)
+    if count("trials", trials) > MOST_TRIALS:
+        raise BadInput(
+            f"trials must be at most {MOST_TRIALS}, got trials={trials}: the search would not end, and the noise of "
+            "each trial grows with the root of their number. Nothing was spent"
+        )
     count("seed", seed, least=0)
     if method.startswith("kusner"):
         settings = {"ledger": ledger, "noise": noise, "accepted": accept_noise}

@@ -12,9 +12,10 @@ from tacit.optimise.observed import Terms
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import MOST_RECORDS
 from tacit.space import Float, Space
+from tacit.tuning import MOST_TRIALS
 
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
-MOST_DIMENSIONS, MOST_CANDIDATES, MOST_TRIALS = 1000, 10_000, 100_000
+MOST_DIMENSIONS, MOST_CANDIDATES = 1000, 10_000
 
 
 @dataclass(frozen=True)
