@@ -52,6 +52,14 @@ def test_one_json_document_and_nothing_else(plan: Said) -> None:
     assert done.stderr == ""
 
 
+def test_a_delta_that_one_record_would_satisfy_is_remarked_on(plan: Said) -> None:
+    done = plan(*CASE, "--delta", "0.01", "--epsilon", "1", "--json")
+    assert done.stderr.startswith("tacit: delta=0.01 is not below 1/n = 0.001: ")
+    assert done.stderr == f"tacit: {json.loads(done.stdout)['notes'][0]}\n"
+    done = plan(*CASE, "--json")
+    assert (done.stderr, json.loads(done.stdout)["notes"]) == ("", [])
+
+
 def test_bad_usage_is_one_line_and_exit_code_two(plan: Said) -> None:
     for wrong, words in (
         ([*CASE[:2], "--dimensions", "0"], "dimensions must be at least 1"),

@@ -46,6 +46,12 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_delta_that_one_record_would_satisfy_is_remarked_on(at: Path) -> None:
+    (at / "go").touch()
+    assert "tacit: delta=0.01 is not below 1/n = 0.000333333: publishing" in run(*TUNE, "--delta", "0.01").err
+    assert run(*TUNE).err == run(*TUNE, "--delta", "0.01", "--quiet").err == ""
+
+
 # Help
 
 

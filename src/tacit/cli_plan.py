@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli_shell import AsJson, printed
+from tacit.cli_shell import AsJson, printed, remark
 from tacit.errors import BadInput
 
 
@@ -60,6 +60,8 @@ def plan_command(
         want=want,
     )
     files = {"picture": _saved(made.picture(), picture)} if picture is not None else {}
+    for note in made.notes:
+        remark(note)
     text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
     printed({**made.to_json(), "files": files}, as_json, text)
 

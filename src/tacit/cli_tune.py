@@ -60,6 +60,7 @@ def tune_command(
     """
     from contextlib import ExitStack
 
+    from tacit.privacy.guarantee import loose
     from tacit.privacy.ledger import Ledger
     from tacit.tuning import tune
 
@@ -86,6 +87,8 @@ def tune_command(
             from tacit.table import PROTECTED
 
             remark(PROTECTED, quiet)
+        if budget is not None and (said := loose(budget.delta, n)):
+            remark(said, quiet)
         release = _confirmed(tune, function, where, arguments, yes, as_json, quiet)
     paths = _written(release, out)
     if as_json:

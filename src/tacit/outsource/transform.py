@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, described, positive, probability
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
 
@@ -229,11 +229,8 @@ def usable(rows: npt.ArrayLike, delta: float) -> Array:
         raise BadInput(
             f"rows must be finite; columns {bad.tolist()} have missing or infinite values. Fill or drop them"
         )
-    if probability("delta", delta) >= 1 / len(X):
-        warnings.warn(
-            f"delta={delta:g} is not below 1/n = {1 / len(X):g}: publishing one row as it is would satisfy it",
-            stacklevel=3,
-        )
+    if remark := loose(probability("delta", delta), len(X)):
+        warnings.warn(remark, stacklevel=3)
     constant = np.flatnonzero(low == high)
     if len(constant):
         warnings.warn(f"columns {constant.tolist()} are constant: they tell a modeler nothing", stacklevel=3)

@@ -13,7 +13,7 @@ from tacit.planning.case import Case, checked
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.methods import METHODS, Outlook, expected, outlook
 from tacit.planning.recommend import Recommendation, recommended
-from tacit.privacy.guarantee import LETTER, Budget
+from tacit.privacy.guarantee import LETTER, Budget, loose
 
 MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
 WORKABLE = ("observed", "random", "gibo", "gibo_few", "kusner1")  # those whose loss of quality depends on the budget
@@ -50,6 +50,11 @@ class Plan:
             raise BadInput(f"a plan has no method {method!r}; it has {', '.join(METHODS)}")
         return found
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is suspicious in the budget itself, whatever the method."""
+        return tuple(filter(None, [loose(self.case.budget.delta, self.case.records)]))
+
     def __str__(self) -> str:
         from tacit.planning.told import told
 
@@ -73,7 +78,7 @@ class Plan:
             "methods": [o.to_json() for o in self.outlooks],
             "recommendation": self.recommendation.to_json(),
         }
-        made |= {"want": self.want, "needed": needed or None, "measured_by": table}
+        made |= {"notes": list(self.notes), "want": self.want, "needed": needed or None, "measured_by": table}
         json.dumps(made, allow_nan=False)  # one document that any reader takes
         return made
 

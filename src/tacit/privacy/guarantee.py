@@ -116,6 +116,17 @@ class Budget:
         return cls(notion, amount, delta)  # type: ignore[arg-type]
 
 
+def loose(delta: float, records: int) -> str:
+    """A remark on a delta that is not below 1/n; "" if it is.
+
+    >>> loose(1e-6, 5000), loose(0.1, 20)
+    ('', 'delta=0.1 is not below 1/n = 0.05: publishing one record as it is would satisfy it')
+    """
+    if records < 1 or delta < 1 / records:  # a wrong number of records is refused elsewhere
+        return ""
+    return f"delta={delta:g} is not below 1/n = {1 / records:g}: publishing one record as it is would satisfy it"
+
+
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """A privacy statement: how much, of what, under which assumptions, and who proved it.
