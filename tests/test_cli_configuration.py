@@ -52,6 +52,11 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(monkeypatch
 def test_a_budget_on_the_command_line_replaces_that_of_the_file_whatever_its_kind() -> None:
     write(LEDGER)
     assert run("ledger", "open", "--mu", "0.5", "--json").json["budget"]["parameters"] == {"mu": 0.5}
+    plan = ["plan", "--records", "9000", "--dimensions", "1", "--json"]
+    write("[plan]\nepsilon = 1.0\npure = true\n")
+    assert run(*plan, "--mu", "0.5").json["budget"]["parameters"] == {"mu": 0.5}
+    write("[plan]\nepsilon = 1.0\ndelta = 1e-6\n")
+    assert run(*plan, "--pure").json["budget"]["notion"] == "pure"
 
 
 def test_another_file_is_named_before_the_verb_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import pytest
 from shell_parts import child, leaves
 from shell_parts import tacit as run
 
-import tacit.tuning  # noqa: F401  children are forked with it
+import tacit.tuning  # children are forked with it
 from tacit import cli_complete
 from tacit.cli_shell import masked
 
@@ -50,6 +50,36 @@ def test_a_delta_that_one_record_would_satisfy_is_remarked_on(at: Path) -> None:
     (at / "go").touch()
     assert "tacit: delta=0.01 is not below 1/n = 0.000333333: publishing" in run(*TUNE, "--delta", "0.01").err
     assert run(*TUNE).err == run(*TUNE, "--delta", "0.01", "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "parameters"),
+    [
+        (["--mu", "0.5"], {"mu": 0.5}),
+        (["--rho", "0.125"], {"mu": 0.5}),
+        (["--epsilon", "2"], {"mu": pytest.approx(tacit.Budget.approximate(2.0, 1e-6).mu())}),
+    ],
+)
+def test_a_search_takes_one_budget_of_any_kind_it_can_keep(words: list[str], parameters: Any, at: Path) -> None:
+    (at / "go").touch()
+    assert run(*TUNE, *words, "--json").json["guarantee"]["parameters"] == parameters
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--mu", "1", "--epsilon", "1"], "give one budget: --epsilon, --epsilon with --delta, --rho or --mu"),
+        (["--rho", "1", "--delta", "1e-6"], "give one budget"),
+        (["--pure"], "--pure goes with --epsilon alone"),
+        (["--pure", "--epsilon", "1"], "--pure is for method kusner3: the noise of random is Gaussian"),
+        (["--rho", "1", "--method", "kusner1"], "taken from delta: give --epsilon with --delta, got rho = 1"),
+        (["--mu", "1", "--method", "kusner3"], "kusner3 is pure differential privacy: give --epsilon alone"),
+        (["--delta", "1e-6", "--method", "kusner3"], "kusner3 is pure differential privacy: give --epsilon alone"),
+    ],
+)
+def test_a_budget_that_a_method_cannot_keep_is_refused_by_its_rule(words: list[str], rule: str, at: Path) -> None:
+    said = run(*TUNE, *words)
+    assert (said.code, rule in said.err) == (2, True), said.err
 
 
 # Help

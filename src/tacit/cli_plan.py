@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli_shell import AsJson, printed, remark
 from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Budget
 
 
 def plan_command(
@@ -38,22 +41,13 @@ def plan_command(
       tacit plan --records 5000 --dimensions 20 --want 0.01 \\
         --picture plan.svg
     """
-    from tacit.cli import _budget
     from tacit.planning.plan import plan
 
-    if pure and (delta is not None or epsilon is None):
-        raise BadInput("--pure goes with --epsilon alone")
-    if epsilon is None and rho is None and mu is None:
-        epsilon = 1.0
-    if epsilon is not None and delta is None and not pure:
-        delta = 1e-6
-    budget = _budget(epsilon, delta, rho, mu)
-    assert budget is not None
     made = plan(
         records=records,
         trials=trials,
         dimensions=dimensions,
-        budget=budget,
+        budget=search_budget(epsilon, delta, rho, mu, pure),
         spread=spread,
         bounds=bounds,
         candidates=candidates,
@@ -64,6 +58,23 @@ def plan_command(
         remark(note)
     text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
     printed({**made.to_json(), "files": files}, as_json, text)
+
+
+def search_budget(
+    epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+) -> Budget:
+    """The budget of a whole search: of one kind; epsilon = 1 with delta = 1e-6 if nobody says."""
+    from tacit.cli import _budget
+
+    if pure and (delta is not None or epsilon is None):
+        raise BadInput("--pure goes with --epsilon alone")
+    if epsilon is None and rho is None and mu is None:
+        epsilon = 1.0
+    if epsilon is not None and delta is None and not pure:
+        delta = 1e-6
+    budget = _budget(epsilon, delta, rho, mu)
+    assert budget is not None
+    return budget
 
 
 def _saved(svg: str, path: Path) -> str:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli_complete import METHODS, MODELS, LedgerName, MaybeLedger, words
+from tacit.cli_plan import search_budget
 from tacit.cli_shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
 from tacit.errors import BadInput, count
 
 if TYPE_CHECKING:
     from tacit.optimise.tuned import Tuned
+    from tacit.privacy.guarantee import Budget
     from tacit.privacy.release import Release
 
-RESUMABLE = ("observed", "random", "grid", "gibo")  # what they saw so far is released, so it may be kept
+GAUSSIAN = ("observed", "random", "grid", "gibo")
+RESUMABLE = GAUSSIAN  # what they saw so far is released, so it may be kept
 TASKS, DIRECTIONS = words("classification", "regression"), words("minimize", "maximize")
 
 
@@ -33,8 +36,11 @@ def tune_command(
     model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=words(*MODELS))] = "linear",
     task: Annotated[str | None, typer.Option(help="classification or regression.", autocompletion=TASKS)] = None,
     validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
-    epsilon: Annotated[float, typer.Option(help="Epsilon of the whole search.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Delta of the whole search.")] = 1e-6,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Rho instead, for zCDP.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
+    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta: kusner3.")] = False,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
     method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
@@ -73,13 +79,15 @@ def tune_command(
             "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
             "be released. Leave --direction out, or give an objective of your own as module:function"
         )
+    if method == "kusner3" and from_file(ctx, "delta"):
+        delta = None
+    budget = _budget_for(method, epsilon, delta, rho, mu, pure)
     asked = _from_table(table, target, model, task, validation, seed, bounds, space) if table else None
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
         stack.enter_context(keeping(_kept(method, out, ledger, ledger_name)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
-        budget = None if method == "nonprivate" else _budget_for(method, epsilon, delta)
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
         arguments |= {"executor": pool, **_options(option)}
         arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
@@ -108,10 +116,26 @@ def _kept(method: str, out: Path | None, ledger: str | None, name: str) -> str:
     return f"Nothing is kept: {why}{paid}"
 
 
-def _budget_for(method: str, epsilon: float, delta: float) -> Any:
-    from tacit.privacy.guarantee import Budget
-
-    return Budget.pure(epsilon) if method == "kusner3" else Budget.approximate(epsilon, delta)
+def _budget_for(
+    method: str, epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+) -> Budget | None:
+    """The budget, of a kind that the method can take; none for a search without privacy."""
+    if method == "kusner3" and (delta, rho, mu) == (None, None, None):
+        epsilon, pure = 1.0 if epsilon is None else epsilon, True
+    budget = search_budget(epsilon, delta, rho, mu, pure)
+    if method == "kusner3" and budget.notion != "pure":
+        raise BadInput(f"method kusner3 is pure differential privacy: give --epsilon alone, got {budget}")
+    if method in ("kusner1", "kusner2") and budget.notion != "approximate":
+        raise BadInput(
+            f"method {method} fails with a probability that is taken from delta: give --epsilon with --delta, got "
+            f"{budget}"
+        )
+    if method in GAUSSIAN and budget.notion == "pure":
+        raise BadInput(
+            f"--pure is for method kusner3: the noise of {method} is Gaussian, which is never pure. Give --epsilon "
+            "with --delta, --rho or --mu"
+        )
+    return None if method == "nonprivate" else budget
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:

@@ -122,7 +122,8 @@ def _one_budget(path: Path, trail: tuple[str, ...], made: dict[str, Any], typed:
     if len(kinds) > 1:
         raise BadInput(f"{path}: [{'.'.join(trail)}] gives {' and '.join(kinds)}; a budget is of one kind, keep one")
     asked = typed & set(KINDS)
-    replaced = {"epsilon", "rho", "mu", "delta"} if asked and not asked & set(kinds) else set()
+    replaced = {"epsilon", "rho", "mu", "delta", "pure"} if asked and not asked & set(kinds) else set()
+    replaced |= {"delta"} & made.keys() if "pure" in typed else set()
     return {name: value for name, value in made.items() if name not in replaced}
 
 
