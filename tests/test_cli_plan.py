@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from shell_parts import tacit as run
 
+import tacit
 from tacit.cli import main
+from tacit.planning.recommend import shell
 
 CASE = ["--records", "1000", "--dimensions", "2", "--trials", "20"]
 Said = Callable[..., Any]
@@ -58,6 +62,19 @@ def test_a_delta_that_one_record_would_satisfy_is_remarked_on(plan: Said) -> Non
     assert done.stderr == f"tacit: {json.loads(done.stdout)['notes'][0]}\n"
     done = plan(*CASE, "--json")
     assert (done.stderr, json.loads(done.stdout)["notes"]) == ("", [])
+
+
+@pytest.mark.parametrize("method", ["observed", "gibo_few"])
+def test_the_line_for_the_shell_runs_what_was_planned(method: str, plan: Said, tmp_path: Path) -> None:
+    (tmp_path / "mymodel.py").write_text("import numpy as np\ndef losses(p): return np.full(9000, p['a'] * p['b'])\n")
+    (tmp_path / "space.toml").write_text("a = {low = 0.0, high = 1.0}\nb = {low = 0.0, high = 1.0}\n")
+    planned = tacit.plan(records=9000, dimensions=2, trials=6, budget=tacit.Budget.gdp(0.5))
+    done = run(*shlex.split(shell(planned.case, planned[method].arguments))[1:], "--json")
+    assert done.json["guarantee"]["parameters"] == {"mu": 0.5}, done.err
+    assert done.json["noise"] == pytest.approx(planned[method].noise) or method == "gibo_few"
+    line = json.loads(plan(*CASE, "--spread", "0.2", "--json").stdout)["recommendation"]["shell"]
+    assert line.startswith("tacit tune mymodel:losses --space space.toml --records 1000 --bounds 0 1 --epsilon 1 ")
+    assert line in plan(*CASE, "--spread", "0.2").stdout
 
 
 def test_bad_usage_is_one_line_and_exit_code_two(plan: Said) -> None:

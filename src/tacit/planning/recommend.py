@@ -9,21 +9,23 @@ from typing import Any
 from tacit.planning.case import Case
 from tacit.planning.measured import LANDSCAPES
 from tacit.planning.methods import Outlook
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.guarantee import LETTER, Budget
 
 WORTH = 0.9  # of what the middle of the space loses: a search that expects to lose more is not worth its budget
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A method, the reason, and the call that runs it ("" if the advice is to spend nothing)."""
+    """A method, the reason, and the lines of Python or the shell that run it ("": the advice is to spend nothing)."""
 
     method: str
     reason: str
-    call: str
+    call: str = ""
+    shell: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"method": self.method, "reason": self.reason, "call": self.call or None}
+        lines = {"call": self.call or None, "shell": self.shell or None}
+        return {"method": self.method, "reason": self.reason, **lines}
 
 
 def recommended(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
@@ -48,7 +50,7 @@ def recommended(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
         said.append(_dear(case, best, worth))
     if best.refused:
         said.append("tacit.tune asks you to accept so much noise")
-    return Recommendation(best.method, ". ".join(said) + ".", call(case, best.arguments))
+    return Recommendation(best.method, ". ".join(said) + ".", call(case, best.arguments), shell(case, best.arguments))
 
 
 def _nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommendation:
@@ -62,7 +64,7 @@ def _nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommenda
             f"looks at no record; the best, {best.method}, is expected to lose {best.mean:.2g}. Keep the budget, or "
             "come back with more records"
         )
-    return Recommendation("middle", why + ".", "")
+    return Recommendation("middle", why + ".")
 
 
 def _dear(case: Case, best: Outlook, worth: Sequence[Outlook]) -> str:
@@ -91,6 +93,21 @@ def call(case: Case, arguments: Mapping[str, Any]) -> str:
     given = {"records": case.records, "bounds": f"({low:g}, {high:g})", "budget": _budget(case.budget)}
     given |= {"trials": case.trials} | {k: repr(v) for k, v in arguments.items()}
     return f"tacit.tune(losses, space, {', '.join(f'{k}={v}' for k, v in given.items())})".replace("'", '"')
+
+
+def shell(case: Case, arguments: Mapping[str, Any]) -> str:
+    """The same in the shell; what tacit tune has no option for is an --option of the method."""
+    low, high = case.bounds
+    given = {
+        "records": case.records,
+        "bounds": f"{low:g} {high:g}",
+        LETTER[case.budget.notion]: f"{case.budget.amount:g}",
+    }
+    given |= {"delta": f"{case.budget.delta:g}"} if case.budget.notion == "approximate" else {}
+    given |= {"trials": case.trials} | {k: v for k, v in arguments.items() if k in ("trials", "method", "candidates")}
+    words = [f"--{k} {v}" for k, v in given.items()]
+    words += [f"--option {k}={v}" for k, v in arguments.items() if k not in given]
+    return " ".join(["tacit tune mymodel:losses --space space.toml", *words])
 
 
 def _budget(b: Budget) -> str:

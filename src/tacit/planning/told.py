@@ -40,7 +40,7 @@ def told(plan: Plan) -> str:
     lines += [line for s in outside for line in _wrapped(f"OUTSIDE THE TABLE, the nearest cell answers: {s}", "  ")]
     lines += ["", f"Recommended: {plan.recommendation.method}", *_wrapped(plan.recommendation.reason, "  ")]
     if plan.recommendation.call:
-        lines += ["", f"  {plan.recommendation.call}"]
+        lines += ["", f"  {plan.recommendation.call}", f"  {plan.recommendation.shell}"]
     lines += ["", f"Nothing was spent. Measured by `{document()['command']}`."]
     return "\n".join(lines)
 
