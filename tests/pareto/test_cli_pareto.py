@@ -77,6 +77,26 @@ def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
     assert "read facts off its data" in private.stderr
 
 
+def test_columns_with_missing_numbers_are_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("age,size,kind,bought\n" + "31,,a,yes\n,4711,,no\n27,1,b,yes\n" * 9)
+    (tmp_path / "u.csv").write_text("age,bought\n" + "31,yes\n27,\n" * 9)
+    told = {
+        "t.csv": "missing or infinite in columns 'age', 'size'. Fill them, or leave such rows or columns out",
+        "u.csv": "the target 'bought' is missing in some rows; leave such rows out of the table",
+    }
+    for name, message in told.items():
+        words = ["--algorithm", "logistic_sgd", "--table", name, "--target", "bought"]
+        monkeypatch.setattr(sys, "argv", ["tacit", "pareto", *words])
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        said = capsys.readouterr().err
+        assert message in said
+        assert "4711" not in said
+
+
 def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
     private = ["--test-epsilon", "1", "--ledger", "ledger.db", "--ledger-name", "set"]
     code = "from tacit import *; Ledger.open('ledger.db', 'set', Budget.approximate(1.0, 1e-6))"

@@ -90,6 +90,7 @@ class Examples:
         """A table's columns but the target: numbers to mean 0 and spread 1, everything else one column per value.
 
         Guarantee. None: means, spreads and values are read off the data. For measuring only; a release is refused.
+        Edges. A missing word is a value of its own; a missing number or target is refused by the name of its column.
         """
         import pandas as pd
 
@@ -98,15 +99,26 @@ class Examples:
         inputs = table.drop(columns=[target])
         if not len(inputs.columns):
             raise BadInput(f"the table has no column besides {target!r}")
+        if table[target].isna().any():
+            raise BadInput(f"the target {target!r} is missing in some rows; leave such rows out of the table")
         parts: list[Any] = []
+        gaps: list[str] = []
         for name in inputs.columns:
             column = inputs[name]
             if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-                values = column.to_numpy(float)
+                values = column.to_numpy(float, na_value=np.nan)
+                if not np.isfinite(values).all():
+                    gaps.append(repr(str(name)))
+                    continue
                 spread = float(values.std())
                 parts.append(((values - values.mean()) / (spread if spread > 0 else 1.0))[:, None])
             else:
                 parts.append(pd.get_dummies(column.astype(str)).to_numpy(float))
+        if gaps:
+            raise BadInput(
+                f"numbers must be there and finite; some are missing or infinite in column{'s' * (len(gaps) > 1)} "
+                f"{', '.join(gaps)}. Fill them, or leave such rows or columns out of the table"
+            )
         return cls.of(np.hstack(parts), table[target].to_numpy(), seed=seed)
 
     @property
