@@ -13,7 +13,7 @@ import typer
 
 from tacit.cli_complete import games
 from tacit.cli_shell import AsJson, Quiet, again, keeping, processes
-from tacit.errors import BadInput, count, differences
+from tacit.errors import BadInput, ObjectiveError, count, differences
 
 if TYPE_CHECKING:
     from tacit.audit.games import Audit, Game
@@ -77,8 +77,7 @@ def audit_command(
     if claim is not None and ":" not in method:
         raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
     made = game(method, claim)
-    kept = f"The runs made so far are kept in {out}. To go on: {again()}"
-    with keeping(kept if out is not None else "Nothing is kept: give --out FOLDER to be able to go on"):
+    with keeping(_left(out)):
         audit = _audited(
             method, made, trials, confidence, exact, count("workers", workers), seed, out, as_json or quiet
         )
@@ -159,6 +158,8 @@ def _drawn(
     method: str, made: Game, todo: list[Any], exact: bool, seed: int, workers: int, folder: Path | None, tell: Any
 ) -> dict[Any, Any]:
     """The outputs of every part: read where they were kept, drawn otherwise, here or in processes."""
+    from concurrent.futures import BrokenExecutor
+
     import numpy as np
 
     from tacit.audit.games import chunk
@@ -187,9 +188,20 @@ def _drawn(
         return found
     with processes(min(workers, len(left))) as pool:
         futures = {(s, n, k): pool.submit(part, method, s, n, k, exact, seed) for s, n, k in left}
-        for key, future in futures.items():
-            keep(key, future.result())
+        try:
+            for key, future in futures.items():
+                keep(key, future.result())
+        except BrokenExecutor:
+            died = "a worker died: it was killed, ran out of memory, or the mechanism ended it"
+            raise ObjectiveError(f"{died}. {_left(folder and folder.parent)}") from None
     return found
+
+
+def _left(out: Path | None) -> str:
+    """What an end before the end leaves, and how to go on."""
+    if out is None:
+        return "Nothing is kept: give --out FOLDER to be able to go on"
+    return f"The runs made so far are kept in {out}. To go on: {again()}"
 
 
 def _kept(out: Path | None, terms: dict[str, Any]) -> Path | None:

@@ -63,7 +63,7 @@ class Objective:
         return array
 
 
-def called(function: Callable[[Any], Any], argument: Any) -> Any:
+def called(function: Callable[[Any], Any], argument: Any, what: str = "objective") -> Any:
     """The function's answer; an exception becomes an ObjectiveError without its message."""
     try:
         return function(argument)
@@ -74,6 +74,6 @@ def called(function: Callable[[Any], Any], argument: Any) -> Any:
         place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "an unknown place"
         kind = type(error).__name__
     raise ObjectiveError(
-        f"the objective raised {kind} in {place}. Its message may quote private data and is not shown; "
-        "call the objective with the same parameters yourself to see it"
+        f"the {what} raised {kind} in {place}. Its message may quote private data and is not shown; "
+        f"call the {what} with the same parameters yourself to see it"
     )

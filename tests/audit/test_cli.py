@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shell_parts import tacit
 from typer.testing import CliRunner, Result
 
 from tacit.auditing import GAMES, game
@@ -15,6 +16,7 @@ from tacit.cli import app
 from tacit.errors import BadInput
 
 MECHANISMS = """
+import os
 import numpy as np
 import tacit
 from tacit.audit.games import Game, laplace
@@ -36,6 +38,18 @@ def made():
     return laplace()
 
 number = 3
+
+def rude(side):
+    raise ValueError("record 4711")
+
+def rude_game():
+    return Game("rude", "raises", None, lambda side, runs, noise: rude(side))
+
+def ragged(side):
+    return [1.0] * rng.integers(1, 9)
+
+def deadly(side):
+    os._exit(1)
 
 def nothing():
     return 4
@@ -104,6 +118,25 @@ def test_what_cannot_be_audited_is_refused_in_words() -> None:
             game(name)
     for arguments in (("laplace", "--epsilon", "2"), ("laplace", "--trials", "10"), ("laplace", "--confidence", "2")):
         assert isinstance(run(*arguments).exception, BadInput)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["audited_mechanisms:rude"], "the mechanism raised ValueError in "),
+        (["audited_mechanisms:rude", "--workers", "2"], "the mechanism raised ValueError in "),
+        (["audited_mechanisms:rude_game"], "the game raised ValueError in "),
+        (["audited_mechanisms:ragged"], "audited_mechanisms:ragged must return outputs of one shape"),
+        (["audited_mechanisms:deadly", "--workers", "2"], "a worker died: it was killed, ran out of memory, or"),
+        (["audited_mechanisms:deadly", "--workers", "2", "--out", "o"], "kept in o. To go on: tacit audit audited"),
+    ],
+)
+def test_a_mechanism_that_fails_is_the_users_own_failure(words: list[str], says: str) -> None:
+    said = tacit("audit", *words, "--trials", "40")
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+    assert "4711" not in said.err
+    assert "did not expect" not in said.err
 
 
 def test_an_option_that_would_change_nothing_is_refused() -> None:

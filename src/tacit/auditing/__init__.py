@@ -10,6 +10,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from tacit.audit import games
 from tacit.audit.games import Game, Outputs
 from tacit.auditing import fronts, one_run, others, tuned
 from tacit.auditing.one_run import OneRun
-from tacit.errors import BadInput
+from tacit.errors import BadInput, ObjectiveError
+from tacit.objective import called
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 
@@ -67,18 +69,22 @@ def game(name: str, claim: Budget | None = None) -> Game | OneRun:
         return GAMES[name]()
     found = _imported(name)
     if isinstance(found, (Game, OneRun)):
-        return found
+        return _theirs(found)
     if not callable(found):
         raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got a {type(found).__name__}")
     takes = len([p for p in inspect.signature(found).parameters.values() if p.default is p.empty])
     if not takes:
-        made = found()
+        made = called(lambda _: found(), None, "game")
         if not isinstance(made, (Game, OneRun)):
             raise BadInput(f"{name} takes no argument, so it must return a game; a mechanism takes the side, 0 or 1")
-        return made
+        return _theirs(made)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return np.asarray(found(side, runs) if takes > 1 else [found(side) for _ in range(runs)])
+        many = called(lambda s: found(s, runs) if takes > 1 else [found(s) for _ in range(runs)], side, "mechanism")
+        try:
+            return np.asarray(many)
+        except ValueError:  # NumPy's own message is about lists
+            raise ObjectiveError(f"{name} must return outputs of one shape, on both sides and in all runs") from None
 
     stated = claim if claim is not None else getattr(found, "claim", None)
     about = "a mechanism of your own, on its two data sets"
@@ -91,6 +97,13 @@ def part(name: str, side: int, number: int, runs: int, exact: bool, seed: int) -
     if isinstance(made, OneRun):
         raise BadInput(f"{name} is one run; it has no parts")
     return games.chunk(made, side, number, runs, exact=exact, seed=seed)
+
+
+def _theirs(made: Game | OneRun) -> Game | OneRun:
+    """A user's game, whose exceptions are the user's own failure."""
+    if isinstance(made, OneRun):
+        return replace(made, play=lambda noise, seed: called(lambda s: made.play(noise, s), seed, "game"))
+    return replace(made, draw=lambda side, runs, noise: called(lambda s: made.draw(s, runs, noise), side, "game"))
 
 
 def _imported(name: str) -> Any:
