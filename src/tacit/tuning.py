@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, TacitError, choice, count
+from tacit.errors import BadInput, LedgerError, TacitError, choice, count
 from tacit.objective import Objective
-from tacit.optimise.observed import ANSWER, CHOSEN, Observations, Terms, confirm, confirmations, run
+from tacit.optimise.observed import CHOSEN, Observations, Terms, confirm, confirmations, run
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
@@ -123,8 +123,6 @@ def tune(
         params, answer = _chosen(study, sampler)
         confirm(observations, asked, space.distributions, params, executor=executor, done=tell)
         release = _released(study, params, answer, observations, method)
-        if ledger is not None and release.payment is not None:
-            ledger.settle(release.payment, digest(release.value))
         if folder is not None:
             folder.write(release, study)
     return release
@@ -149,8 +147,9 @@ def _released(
     """The answer with every observation: post-processing of what was already released."""
     from tacit.study import confirmed_values, observed_trials
 
-    if ANSWER in study.user_attrs:  # a finished run that is called again: the same answer, to the last digit
-        return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
+    if (given := observations.answer()) is not None:  # called again: the same answer, to the last digit
+        observations.give(given, digest(Tuned.from_json(given)))
+        return Release(Tuned.from_json(given), observations.guarantee, observations.payment)
     score, deviation, told = answer.value, answer.deviation, "the model of all observations"
     fresh = confirmed_values(study, params)
     if fresh:
@@ -167,9 +166,13 @@ def _released(
         trials=observed_trials(study),
         details={"score": told},
     )
-    if ANSWER not in study.user_attrs:  # a process beside this one may have been quicker
-        study.set_user_attr(ANSWER, value.to_json())
-    return Release(Tuned.from_json(study.user_attrs[ANSWER]), observations.guarantee, observations.payment)
+    try:
+        observations.give(value.to_json(), digest(value))
+    except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
+        if (given := observations.answer()) is None:
+            raise
+        value = Tuned.from_json(given)
+    return Release(value, observations.guarantee, observations.payment)
 
 
 def _sampler(method: str, space: Space, variance: float, trials: int, listed: list[Params] | None, seed: int) -> Any:

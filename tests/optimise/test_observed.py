@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,6 +30,7 @@ from tacit import tuning
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, ObjectiveError, TacitError
 from tacit.objective import Objective
 from tacit.optimise.observed import CLAIM, PAID, TERMS, Observations, Terms, run
+from tacit.optimise.tuned import Tuned
 from tacit.privacy.noise import Exact
 from tacit.privacy.release import digest
 
@@ -262,6 +264,31 @@ def test_two_processes_on_one_study_draw_no_more_than_was_paid_for(tmp_path: Pat
     assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
     again = tuned(storage=at(tmp_path), trials=12, ledger=ledger)
     assert [t["value"] for t in again.value.trials] == values[: len(again.value.trials)]
+
+
+def test_of_two_that_answer_at_once_the_first_recorded_answers_for_both(tmp_path: Path) -> None:
+    """The other stores and records its answer between ours being stored and recorded."""
+
+    class Overtaken(tacit.Ledger):
+        other: tacit.Release | None = None
+
+        def settle(self, payment: Any, given: str) -> None:
+            if self.other is None:
+                quicker = Observations(study(at(tmp_path)), terms(), ledger=ledger)
+                value = replace(Tuned.from_json(quicker.answer()), score=0.25)
+                self.other = tacit.Release(value, quicker.guarantee, quicker.payment)
+                quicker.give(value.to_json(), digest(value))
+            super().settle(payment, given)
+
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    slower = Overtaken.open(tmp_path / "ledger.db", "icu")
+    release = tuned(storage=at(tmp_path), ledger=slower)
+    assert release.value == slower.other.value
+    assert release.value.score == 0.25
+    for again in (slower, ledger):
+        assert tuned(storage=at(tmp_path), ledger=again).value == release.value
+    assert ledger.verify_certificate(release.certificate()).paid
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
 
 
 # Processes that die

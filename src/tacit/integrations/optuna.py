@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from tacit.errors import BadInput, ObjectiveError, described, interval
 from tacit.objective import Objective
-from tacit.optimise.observed import ANSWER, CLAIM, TERMS, Observations, Terms, evaluate
+from tacit.optimise.observed import CLAIM, TERMS, Observations, Terms, evaluate
 from tacit.optimise.sampler import KnownNoiseSampler
 from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -143,14 +143,10 @@ class PrivateObjective:
             )
         with _binding:
             observations = self._for(study)
-        stored = study.user_attrs.get(ANSWER)
-        if stored is not None and len(stored["trials"]) == len(done):
-            value = Tuned.from_json(stored)
-        else:
-            value = _answer(study, observations)
-            study.set_user_attr(ANSWER, value.to_json())
-        if self.ledger is not None and observations.payment is not None:
-            self.ledger.settle(observations.payment, digest(value))
+        given = observations.answer()
+        same = given is not None and len(given["trials"]) == len(done)
+        value = Tuned.from_json(given) if same else _answer(study, observations)
+        observations.give(value.to_json(), digest(value))
         return Release(value, observations.guarantee, observations.payment)
 
     def _asked(self, trial: Any) -> Any:

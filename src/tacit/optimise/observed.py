@@ -134,13 +134,26 @@ class Observations:
 
     def _whole(self) -> None:
         """Refuse a study whose answer the ledger knows and the study does not: an answer is stored here first."""
-        if self._ledger is None or self.payment is None or self._ledger.pays(self.payment).drawn is None:
-            return
-        if ANSWER not in self.study.user_attrs:
+        if self._recorded() is not None and self.answer() is None:
             raise LedgerError(
                 "the ledger has recorded what this study released, and the study does not hold it: an older copy was "
                 "put back. Start a new study, which is paid for anew. Nothing was drawn"
             )
+
+    def _recorded(self) -> str | None:
+        return self._ledger.recorded(self.payment) if self._ledger is not None and self.payment is not None else None
+
+    def answer(self) -> Any:
+        """The answer that this study has given, or None; of several, the one that the ledger recorded."""
+        attrs = self.study.user_attrs
+        return attrs.get(f"{ANSWER}:{self._recorded() or attrs.get(ANSWER)}")
+
+    def give(self, answer: Any, digest: str) -> None:
+        """Store an answer, then have the ledger record it. LedgerError if it recorded another one."""
+        self.study.set_user_attr(f"{ANSWER}:{digest}", answer)
+        self.study.set_user_attr(ANSWER, digest)
+        if self._ledger is not None and self.payment is not None:
+            self._ledger.settle(self.payment, digest)
 
     @property
     def _purpose(self) -> str:

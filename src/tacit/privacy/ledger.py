@@ -211,6 +211,12 @@ class Ledger:
         with self._reading() as connection:
             return rows.charged(connection, self._header, payment)
 
+    def recorded(self, payment: Payment) -> str | None:
+        """The digest of the value that was released for a payment; None if none is recorded."""
+        with self._reading() as connection:
+            draw = rows.drawn(connection, self._header, rows.charged(connection, self._header, payment).number)
+        return draw.digest if draw else None
+
     def spent(self) -> Guarantee:
         """What everything charged so far guarantees together, under the assumptions of all of it."""
         charges = [e for e in self.entries() if e.kind == CHARGE]
