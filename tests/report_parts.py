@@ -73,7 +73,7 @@ def searching() -> Kept:
     """Nine of twenty observations, the tenth under way."""
     terms = {"records": 2000, "bounds": [0, 1], "trials": 20, "direction": "minimize"}
     terms["budget"] = Budget.approximate(1.0, 1e-6).to_json()
-    done = [Trial(t["params"], [t["value"]], {}) for t in observed()["value"]["trials"][:9]]
+    done = [Trial(t["params"], [t["value"]], {"tacit:drawn": True}) for t in observed()["value"]["trials"][:9]]
     return Kept({"tacit:terms": json.dumps(terms)}, done, 9, 0, 1)
 
 
