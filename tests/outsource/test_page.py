@@ -88,6 +88,9 @@ def test_the_page_shows_the_study_and_stops_it(service: Any) -> None:
         page.fill("#token", names["curator"])
         page.press("#token", "Enter")
         shows("#left", "27 of 30")
+        page.set_viewport_size({"width": 390, "height": 780})  # a phone: a table scrolls in its box, not the page
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("[...document.querySelectorAll('table')].every(t => t.closest('.wide'))")
         assert errors == []
         browser.close()
 
