@@ -113,6 +113,24 @@ def test_a_draw_lost_in_a_crash_is_not_drawn_again(tmp_path: Path, ledger: Ledge
     assert len([e for e in ledger.entries() if e.kind == "charge"]) == 1
 
 
+def test_of_two_processes_the_last_to_finish_has_the_front_recorded(tmp_path: Path, ledger: Ledger) -> None:
+    asked: dict[str, Any] = {"delta": 1e-6, "trials": 5, "startup": 5, "private": PrivateTest(BUDGET, ledger)}
+    asked["storage"] = f"sqlite:///{tmp_path}/study.db"
+    early: list[Front] = []
+
+    class Beside(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            if not early:  # another process does all the others while this point is under way
+                early.append(discover(Toy(), **asked))
+            return super().each_utility(params, seed)
+
+    front = discover(Beside(), **asked)
+    assert (len(early[0].tested), len(front.tested)) == (4, 5)
+    assert ledger.verify_certificate(front.release().certificate()).paid
+    assert not ledger.verify_certificate(early[0].release().certificate()).paid
+    assert front == discover(Toy(), **asked)
+
+
 def test_points_are_placed_where_the_model_sees_them() -> None:
     front = discover(Toy(), **{**ASKED, "trials": 30}, private=PrivateTest(Budget.approximate(4.0, 1e-6)))
     off = [abs(p.utility - Toy().utility(p.params, 0)) for p in front.tested]

@@ -62,6 +62,9 @@ def discover(
     third that is known, such as a cost, is for ``DParetoSampler(costs=...)`` in a study of your own.
     Edges. A run that fails is tried once more; then its point is recorded as failed and the study goes on, unless all
     of the first ``startup`` fail. A utility outside [0, 1] stops it. Infinite epsilons are kept out of the front.
+    Of several processes on one private front the last to finish has the ledger record it; one that ends before returns
+    the points there are, a front that no ledger has recorded. So does a trial that a killed process left running, until
+    ``take_over=True``.
 
     >>> from tacit.pareto.algorithms.sparse_vector import SparseVector
     >>> front = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
@@ -90,8 +93,9 @@ def discover(
     with ExitStack() as stack:
         tell = stack.enter_context(_bar(trials)) if progress is True else progress or (lambda done, total: None)
         _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
-    front = _front(study, oracles, test, corner)
-    if test is not None and test.payment is not None and private is not None and private.ledger is not None:
+    whole = _whole(study, trials)  # before the front is read: what is whole stays so
+    front = _front(study, oracles, test, corner, whole)
+    if whole and test is not None and test.payment is not None and private is not None and private.ledger is not None:
         private.ledger.settle(test.payment, digest(front))
     return front
 
@@ -156,7 +160,7 @@ def _submit(executor: Executor | None, work: Callable[..., Any], *arguments: Any
     future: Future[Any] = Future()
     try:
         future.set_result(work(*arguments))
-    except Failed as error:
+    except BaseException as error:  # raised where the trial is known, so that none is left running
         future.set_exception(error)
     return future
 
@@ -183,7 +187,15 @@ def _counted(study: Study) -> list[FrozenTrial]:
     return [t for t in study.get_trials(deepcopy=False) if t.state in counted or spent & t.user_attrs.keys()]
 
 
-def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, float]) -> Front:
+def _whole(study: Study, trials: int) -> bool:
+    """Whether nothing will be added: another process may have points under way."""
+    counted = _counted(study)
+    return len(counted) >= trials and not any(t.state.name == "RUNNING" for t in counted)
+
+
+def _front(
+    study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, float], whole: bool
+) -> Front:
     from optuna.trial import TrialState
 
     from tacit.pareto.sampler import FAILED
@@ -195,12 +207,12 @@ def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tu
     about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs), "oracles": oracles}
     if test is None:
         return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
-    placed = zip(points, _placed(study, oracles, test, points), strict=True)
+    placed = zip(points, _placed(study, oracles, test, points, whole), strict=True)
     points = [replace(p, utility=utility, deviation=deviation) for p, (utility, deviation) in placed]
     return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, **about)
 
 
-def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point]) -> list[list[float]]:
+def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point], whole: bool) -> list[list[float]]:
     """Utility and deviation of each point as the model sees it, not where a lucky draw put it. Decided once.
 
     A finished front that is asked for again is the same to the last digit, on any machine: a ledger has its digest.
@@ -214,7 +226,8 @@ def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Poi
     with one_thread():
         mean, variance = Model("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
     placed: list[list[float]] = np.column_stack([np.clip(1 - mean, 0.0, 1.0), np.sqrt(variance)]).tolist()
-    study.set_user_attr(PLACED, placed)
+    if whole:
+        study.set_user_attr(PLACED, placed)
     return placed
 
 
