@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import Figure
+from benchmarks import Figure, Missing
 from tacit.outsource.state import State
 from tacit.outsource.tokens import Tokens
 
@@ -67,6 +67,8 @@ def load(folder: Path, repeats: int) -> list[Figure]:
     try:
         assert service.stdout is not None
         url = service.stdout.readline().strip()
+        if not url:
+            raise Missing("the curator's service did not start: pip install 'tacit[service]'")
         speeds, waits, wrong = [], [], 0
         for turn in range(repeats):
             seconds, each, bad = _round(url, held, values, turn)
