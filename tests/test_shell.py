@@ -127,10 +127,12 @@ print(sorted(heavy & set(sys.modules)))
 
 def test_the_words_for_completion_are_those_of_the_library() -> None:
     from tacit.pareto.algorithms import SHIPPED
+    from tacit.pareto.baselines import SEARCHES
     from tacit.table import MODELS
     from tacit.tuning import METHODS
 
     assert cli_complete.METHODS == METHODS
+    assert cli_complete.SEARCHES == SEARCHES
     assert tuple(MODELS) == cli_complete.MODELS
     assert set(SHIPPED) - set(cli_complete.ALGORITHMS) == {"opacus", "estimator"}  # which need a model
 

@@ -20,6 +20,7 @@ ALGORITHMS = (  # those that need no more than a table
     "mlp_128_64",
     "sparse_vector",
 )
+SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # tacit.pareto.baselines
 MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli_complete import ALGORITHMS, algorithms, ledger_names, words
+from tacit.cli_complete import ALGORITHMS, SEARCHES, algorithms, ledger_names, words
 from tacit.cli_shell import AsJson, Quiet, again, from_file, keeping, processes, remark
 from tacit.errors import BadInput, MissingExtra
 
@@ -37,8 +37,7 @@ def pareto_command(
     search: Annotated[
         str,
         typer.Option(
-            help="dpareto; or, to compare: random, grid, sweep, nsga2, tpe, botorch.",
-            autocompletion=words("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch"),
+            help=f"{SEARCHES[0]}; or, to compare: {', '.join(SEARCHES[1:])}.", autocompletion=words(*SEARCHES)
         ),
     ] = "dpareto",
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,

@@ -100,6 +100,18 @@ def test_a_run_paid_by_one_ledger_does_not_go_on_with_another(tmp_path) -> None:
     assert len(first.entries()) == 1
 
 
+def test_a_stop_while_the_samplers_load_costs_no_step(tmp_path, monkeypatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as slow:
+        slow.setattr("tacit.optimise.gibo.prepared", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            gibo_run.run(tmp_path)
+    assert not charges(tmp_path)
+    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0
+
+
 def test_an_older_copy_of_a_released_run_draws_nothing(tmp_path) -> None:
     gibo_run.run(tmp_path)
     whole = (tmp_path / FILE).read_text().splitlines(keepends=True)

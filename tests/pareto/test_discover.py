@@ -160,6 +160,26 @@ def test_a_point_that_another_worker_is_about_to_name_is_not_proposed_again(monk
     assert len(naps) == 1
 
 
+def test_threads_of_one_study_wait_for_each_other_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that waits holds nothing that the one it waits for needs; then nobody is given up."""
+    monkeypatch.setattr("tacit.pareto.sampler.PATIENCE", 20.0)
+    space = Space(Toy().space)
+    sampler = DParetoSampler(space, lambda ps: Toy().epsilons(ps, 0.0), startup=8, seed=3)
+    study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        params = {
+            "noise": trial.suggest_float("noise", 0.1, 100.0, log=True),
+            "rate": trial.suggest_float("rate", 0, 1),
+        }
+        params["steps"] = trial.suggest_int("steps", 1, 4)
+        return float(Toy().epsilons([params], 0.0)[0]), 1 - Toy().utility(params, 0)
+
+    study.optimize(objective, n_trials=32, n_jobs=4)
+    assert sampler._nameless == set()
+    assert len({str(t.params) for t in study.trials}) == 32
+
+
 def test_a_known_cost_is_a_third_objective_of_the_sampler() -> None:
     """Steps cost: after 30 points the volume beats that of 30 random points of each of five seeds."""
     toy, space, corner = Toy(), Space(Toy().space), (10.0, 1.0, 5.0)

@@ -140,6 +140,18 @@ def test_points_are_placed_where_the_model_sees_them() -> None:
     assert front.predict(epsilon=1.0).epsilon <= 1.0
 
 
+def test_a_stop_while_the_samplers_load_costs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    asked: dict[str, Any] = {**ASKED, "private": PrivateTest(BUDGET), "storage": f"sqlite:///{tmp_path}/study.db"}
+    with monkeypatch.context() as slow:
+        slow.setattr("tacit.pareto.private_test.prepared", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            discover(Toy(), **asked)
+    assert len(discover(Toy(), **asked, take_over=True).tested) == ASKED["trials"]
+
+
 def test_other_terms_or_an_exact_study_are_refused(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     discover(Toy(), **ASKED, storage=storage)

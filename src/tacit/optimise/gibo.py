@@ -42,7 +42,7 @@ from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.noise import EXACT, Source, prepared
 from tacit.privacy.release import Release, digest
 from tacit.space import Array, Space
 
@@ -189,6 +189,8 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
     after its noise may have been drawn is skipped, never drawn again.
     """
     s = p.settings
+    if not p.noise.simulated:
+        prepared()
     places, lengths = p.places, shares(s, p.trials)
     journal = Journal(p.file, p.terms())
     payment = journal.pay(p.ledger, p.guarantee(), f"gibo: {p.trials} steps")

@@ -24,7 +24,7 @@ from tacit.objective import called
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
-from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.noise import EXACT, Source, prepared
 from tacit.privacy.release import Payment
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ class ObservedTest:
         """Claim, then draw: the noisy utilities of a trial's runs."""
         if CLAIM in trial.user_attrs or len(totals) != self.repeats:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
+        if self.guarantee.budget is not None:  # exact noise
+            prepared()
         trial.set_user_attr(CLAIM, True)
         if self._claimed() > self.trials:
             raise BudgetRefused(f"{self.trials} trials were paid for and all are used. Nothing was released")

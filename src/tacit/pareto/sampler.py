@@ -91,14 +91,13 @@ class DParetoSampler(BaseSampler):
     ) -> dict[str, Any]:
         if len(study.directions) != len(self.reference):
             raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
+        done, failed, running = self.seen(study, but=trial.number)
+        if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
+            # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
+            return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
+        self._await_earlier(study, trial.number)  # without the lock, which a thread that is waited for needs
         with ONE_AT_A_TIME, one_thread():
-            done, failed, running = self.seen(study, but=trial.number)
-            if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
-                # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
-                return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
-            if self._await_earlier(study, trial.number):
-                done, failed, running = self.seen(study, but=trial.number)
-            return self.propose(done, failed, running, salt=trial.number)
+            return self.propose(*self.seen(study, but=trial.number), salt=trial.number)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -117,23 +116,21 @@ class DParetoSampler(BaseSampler):
         failed += [t for t in trials if t.state == TrialState.COMPLETE and not np.isfinite(t.values).all()]
         return done, failed, [t for t in trials if t.state == TrialState.RUNNING]
 
-    def _await_earlier(self, study: Study, number: int) -> bool:
+    def _await_earlier(self, study: Study, number: int) -> None:
         """Let other workers name the points of trials begun before this one, so that no two choose the same.
 
-        Whether any had to be waited for. A trial whose point is still unknown after `PATIENCE` is not waited for again.
+        A trial whose point is still unknown after `PATIENCE` is not waited for again.
         """
-        names, until, waited = set(self.space.names), time.monotonic() + PATIENCE, False
+        names, until = set(self.space.names), time.monotonic() + PATIENCE
         while unnamed := {
             t.number
             for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
             if t.number < number and t.number not in self._nameless and not names <= t.params.keys()
         }:
-            waited = True
             if time.monotonic() > until:
                 self._nameless |= unnamed
             else:
                 time.sleep(0.01)
-        return waited
 
     # One iteration of Algorithm 2.
 
