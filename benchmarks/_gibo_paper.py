@@ -10,9 +10,9 @@ import numpy as np
 
 import tacit
 from benchmarks._parts import kept
+from tacit.methods.gibo import LEAD, Problem, release
+from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
 from tacit.objective import Objective
-from tacit.optimise.gibo import LEAD, Problem, release
-from tacit.optimise.gibo_design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 

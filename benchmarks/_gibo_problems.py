@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.methods.gibo import Problem as Descent
+from tacit.methods.gibo import release
+from tacit.methods.gibo.design import Settings
 from tacit.objective import Objective
-from tacit.optimise.gibo import Problem as Descent
-from tacit.optimise.gibo import release
-from tacit.optimise.gibo_design import Settings
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 from tacit.space import Float, Space

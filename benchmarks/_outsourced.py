@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks import Figure
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
+from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.outsource.modeler import Modeler, Prior
-from tacit.outsource.terms import Answer, Published
-from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.outsource.protocol.terms import Answer, Published
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Simulation
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
-from tacit.audit.games import Audit, played
-from tacit.auditing import GAMES, OneRun, game
+from tacit.audit.games import GAMES, OneRun, game
+from tacit.audit.play import Audit, played
 
 TITLE = "Audit: claimed epsilon against a measured lower bound at 99%"
 LONG = False

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure, _dpareto, ratio, threads, timed
-from tacit.pareto.algorithms.dp_mlp import Network, Perceptron
-from tacit.pareto.algorithms.dp_sgd import LogisticSGD
-from tacit.pareto.algorithms.lots import Settings, distinct_lots
-from tacit.privacy.sampling import noise_for
+from tacit.privacy.subsampling import noise_for
+from tacit.trainers.dp_mlp import Network, Perceptron
+from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.trainers.lots import Settings, distinct_lots
 
 TITLE = "DP-SGD: examples per second"
 LONG = False

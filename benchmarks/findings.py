@@ -13,10 +13,10 @@ from benchmarks.kusner_table import KERNELS, NOISE, SPREAD, TRIALS, draw
 from tacit.audit.attacks import known_rows
 from tacit.audit.gaussian_pairs import gaussian_delta
 from tacit.gp.exact import GaussianProcess
-from tacit.optimise.kusner import noisy
-from tacit.optimise.kusner_constants import Constants, LipschitzTerms, data_kernel
-from tacit.optimise.regularised import RegularisedClassifier
-from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.methods.kusner import noisy
+from tacit.methods.kusner.constants import Constants, LipschitzTerms, data_kernel
+from tacit.methods.kusner.regularised import RegularisedClassifier
+from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.conversions import gdp_delta, gdp_mu
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential

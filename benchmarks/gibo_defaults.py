@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks import Figure
 from benchmarks._gibo_problems import ALL, Problem, descent
 from benchmarks._parts import kept
-from tacit.optimise.gibo import LEAD
-from tacit.optimise.gibo_design import CLIP, RADIUS, SCAN, SCANNED, Settings
+from tacit.methods.gibo import LEAD
+from tacit.methods.gibo.design import CLIP, RADIUS, SCAN, SCANNED, Settings
 
 TITLE = "DP-GIBO's defaults: mean regret over seven kinds of problems in the unit cube, 300 records, T = 25, mu = 0.5"
 LONG = True

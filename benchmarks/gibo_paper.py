@@ -21,8 +21,8 @@ from benchmarks._gibo_problems import Silent
 from benchmarks._lines import chart
 from tacit.gp.design import best_radius
 from tacit.gp.kernels import RBF
-from tacit.optimise.shards import STEPS
 from tacit.privacy.noise import Simulation
+from tacit.run.shards import STEPS
 
 TITLE = "DP-GIBO: the experiments and claims of Sopa et al. (2025)"
 LONG = True

@@ -20,12 +20,12 @@ from benchmarks import Figure, ratio, threads, timed
 from tacit.gp.design import optimised, symmetric
 from tacit.gp.gradient import NUGGET, GradientPosterior
 from tacit.gp.kernels import RBF
+from tacit.methods.gibo import Problem, release
+from tacit.methods.gibo.design import Settings
 from tacit.objective import Objective
-from tacit.optimise.gibo import Problem, release
-from tacit.optimise.gibo_design import Settings
-from tacit.optimise.shards import Clipped, Shards
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
+from tacit.run.shards import Clipped, Shards
 from tacit.space import Float, Space
 
 TITLE = "DP-GIBO: seconds per design and step, scaling, and ten million records in shards"

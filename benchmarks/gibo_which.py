@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 import tacit
 from benchmarks import Figure
 from benchmarks._gibo_problems import Problem, basins, bowl, descent, errors, valley, waves
-from tacit.optimise.gibo_design import SCAN
+from tacit.methods.gibo.design import SCAN
 from tacit.privacy.noise import Simulation
 
 TITLE = "Regret at equal guarantee (mu = 0.5, 1,000 records): private observations, random search, DP-GIBO"

@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import Figure
 from benchmarks.kusner_table import KERNELS, NOISE, SPREAD, WAVES, draw
 from tacit.gp.exact import GaussianProcess
-from tacit.optimise.kusner import noisy
-from tacit.optimise.kusner_constants import Constants, data_kernel, information_gain
+from tacit.methods.kusner import noisy
+from tacit.methods.kusner.constants import Constants, data_kernel, information_gain
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential, Laplace
 from tacit.privacy.noise import Simulation

@@ -16,8 +16,8 @@ from benchmarks import Figure
 from benchmarks.kusner_bounds import CANDIDATES, DELTA, EPSILON, RECORDS, A, pair
 from benchmarks.kusner_table import KERNELS, SPREAD
 from tacit.gp.exact import GaussianProcess
-from tacit.optimise.branch import branch_and_bound
-from tacit.optimise.kusner_constants import Constants, data_kernel, vanishing_regret
+from tacit.methods.kusner.branch import branch_and_bound
+from tacit.methods.kusner.constants import Constants, data_kernel, vanishing_regret
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Laplace
 

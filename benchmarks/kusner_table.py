@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks import Figure
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
-from tacit.optimise.kusner import noisy
-from tacit.optimise.kusner_constants import Constants, data_kernel
-from tacit.optimise.observed import Terms
+from tacit.methods.kusner import noisy
+from tacit.methods.kusner.constants import Constants, data_kernel
+from tacit.methods.observed import Terms
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential
 from tacit.privacy.noise import Simulation

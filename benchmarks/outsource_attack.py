@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks import Figure
 from tacit.audit.attacks import recovered
-from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.noise import Simulation
 
 TITLE = "Known-row attack: share of 10,000 rows that come back under each transformation"

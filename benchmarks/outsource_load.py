@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Figure, Missing
-from tacit.outsource.state import State
-from tacit.outsource.tokens import Tokens
+from tacit.outsource.curator.state import State
+from tacit.outsource.curator.tokens import Tokens
 
 TITLE = "The curator's service: 50 modelers at once; a table of 1,000,000 x 10"
 LONG = True
@@ -140,8 +140,8 @@ SERVE = (
     + """
 import sys, numpy as np
 from tacit.outsource.curator import Curator
-from tacit.outsource.server import serve
-from tacit.outsource.tokens import Tokens
+from tacit.outsource.curator.server import serve
+from tacit.outsource.curator.tokens import Tokens
 from tacit.privacy.noise import EXACT
 EXACT.gaussian(np.zeros(10), 1.0)  # loads OpenDP: some 70 MB, whatever the table
 folder = sys.argv[1]
@@ -161,7 +161,7 @@ FETCH = (
     WATCH
     + """
 import sys, numpy as np
-from tacit.outsource.client import Client
+from tacit.outsource.modeler.client import Client
 folder, url, token = sys.argv[1:]
 client = Client(url, token=token, file=folder + "/table.npy")
 client.published()

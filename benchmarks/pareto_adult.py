@@ -24,8 +24,8 @@ from benchmarks import Figure, _dpareto
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
-from tacit.pareto.algorithms.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.space import Params
+from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Privacy-utility fronts on Adult: DPareto against random search and grids"
 LONG = True

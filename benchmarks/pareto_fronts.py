@@ -22,8 +22,8 @@ from benchmarks._panels import save
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
-from tacit.pareto.algorithms.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.space import Int, Params, Space
+from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Adult: fronts of three pairs of model and optimiser, and random search, drawn"
 LONG = True

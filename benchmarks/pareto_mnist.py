@@ -19,8 +19,8 @@ from benchmarks._panels import save
 from benchmarks._parts import kept
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
-from tacit.pareto.algorithms.dp_mlp import Network, Network128x64, Network1000
 from tacit.space import Int, Space
+from tacit.trainers.dp_mlp import Network, Network128x64, Network1000
 
 TITLE = "MNIST: fronts of 784-1000-10 and 784-128-64-10 at a small budget, against random search"
 LONG = True

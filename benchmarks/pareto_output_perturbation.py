@@ -22,8 +22,8 @@ from benchmarks import Figure, _dpareto
 from benchmarks._parts import kept
 from tacit.gp.threads import one_thread
 from tacit.pareto import DParetoSampler, hypervolume
-from tacit.pareto.algorithms.output_perturbation import OutputPerturbation
 from tacit.space import Params
+from tacit.trainers.output_perturbation import OutputPerturbation
 
 TITLE = "Output perturbation on Adult: share of the exact front's hypervolume"
 LONG = True

@@ -24,11 +24,11 @@ from benchmarks import Figure
 from benchmarks._parts import kept
 from tacit.pareto import Comparison, Front, Point, discover, hypervolume, nondominated
 from tacit.pareto.acquisition import Staircase
-from tacit.pareto.algorithms.sparse_vector import SparseVector
 from tacit.pareto.baselines import DrawnSampler, FixedEpsilonSampler, grid, nsga2, tpe
 from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Array, Params, Space
+from tacit.trainers.sparse_vector import SparseVector
 
 TITLE = "Sparse vector: evaluations to reach 99% of the exact front's hypervolume"
 LONG = True

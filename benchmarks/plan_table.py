@@ -29,8 +29,8 @@ from benchmarks import Figure
 from benchmarks._gibo_problems import Problem, Silent, basins, bowl, descent, errors, valley, waves
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import Matern52
-from tacit.optimise.kusner import noisy
-from tacit.optimise.kusner_constants import Constants, prior_draws
+from tacit.methods.kusner import noisy
+from tacit.methods.kusner.constants import Constants, prior_draws
 from tacit.planning.settings import FEW, few_steps, gibo_defaults
 from tacit.privacy.noise import Simulation
 

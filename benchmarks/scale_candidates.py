@@ -14,9 +14,9 @@ import numpy as np
 import tacit
 from benchmarks import Figure
 from benchmarks._sizes import grown
-from tacit.optimise.surrogate import Surrogate
+from tacit.methods.surrogate import Surrogate
 from tacit.outsource.modeler import Modeler, Prior
-from tacit.outsource.terms import Answer, Published
+from tacit.outsource.protocol.terms import Answer, Published
 from tacit.pareto.sampler import DParetoSampler
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import Exponential

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure
-from tacit.optimise.gibo_design import Designs, Settings, clipped_for
-from tacit.optimise.shards import _part_gradients, _part_losses
-from tacit.outsource.frames import framed, packed
-from tacit.outsource.wire import Answers, Query
+from tacit.methods.gibo.design import Designs, Settings, clipped_for
+from tacit.outsource.protocol.frames import framed, packed
+from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mean import BoundedMean
+from tacit.run.shards import _part_gradients, _part_losses
 from tacit.space import Float, Space
 
 TITLE = "Scale: bytes that cross the network for each step"

@@ -16,9 +16,9 @@ import tacit
 from benchmarks import Figure
 from benchmarks._sizes import grown
 from tacit.objective import Objective
-from tacit.optimise.shards import Shards, loss_total
-from tacit.outsource.transform import NoisyProjection
+from tacit.outsource.curator.transform import NoisyProjection
 from tacit.privacy.mean import BoundedMean
+from tacit.run.shards import Shards, loss_total
 
 TITLE = "Scale: seconds against the number of records"
 LONG = False

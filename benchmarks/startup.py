@@ -15,7 +15,7 @@ TITLE = "Starting: the command and the import against Optuna's"
 LONG = False
 
 SCRIPTS = Path(sys.executable).parent
-NEEDED = "import tacit.tuning, tacit.study, tacit.optimise.sampler"  # what tacit.tune loads when it is called
+NEEDED = "import tacit.methods.tune, tacit.run.study, tacit.methods.sampler"  # what tacit.tune loads when it is called
 PAIRS = {
     "tacit --help": ([str(SCRIPTS / "tacit"), "--help"], [str(SCRIPTS / "optuna"), "--help"]),
     "import tacit": ([sys.executable, "-c", "import tacit"], [sys.executable, "-c", "import optuna"]),

@@ -20,7 +20,7 @@ import numpy as np
 
 import tacit
 from benchmarks import Figure, ratio, threads
-from tacit.optimise.observed import Terms
+from tacit.methods.observed import Terms
 
 TITLE = "Overhead per trial of tacit.tune against Optuna's samplers, in memory, 4 dimensions"
 LONG = True  # minutes with torch

@@ -7,8 +7,8 @@ clips the mean. They look alike, and their outputs on ordinary data look alike. 
 import numpy as np
 
 import tacit
-from tacit.audit.games import Game, played
 from tacit.audit.picture import text
+from tacit.audit.play import Game, played
 
 RECORDS, MOST, CLAIM = 100, 100_000.0, tacit.Budget.pure(1.0)
 NOISE = MOST / RECORDS  # one income between 0 and MOST moves the mean by at most this

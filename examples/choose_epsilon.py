@@ -7,8 +7,8 @@ answers before anything is spent. It is measured, so it is NOT private: here it 
 from pathlib import Path
 
 import tacit
-from tacit.pareto.algorithms.sparse_vector import SparseVector
-from tacit.report.front_page import write
+from tacit.report.pages.front import write
+from tacit.trainers.sparse_vector import SparseVector
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tacit
-from tacit.cli_tune import told
-from tacit.report.tuned_page import write
+from tacit.cli.tune import told
+from tacit.report.pages.tuned import write
 
 X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))

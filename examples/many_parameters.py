@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import tacit
-from tacit.optimise.gibo import suggest_clip
+from tacit.methods.gibo import suggest_clip
 
 X, y = load_breast_cancer(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))

@@ -14,10 +14,10 @@ import numpy as np
 import uvicorn
 
 import tacit
-from tacit.outsource.client import Client
+from tacit.outsource.curator.server import create_app
+from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler import Prior
-from tacit.outsource.server import create_app
-from tacit.outsource.tokens import Tokens
+from tacit.outsource.modeler.client import Client
 
 rng = np.random.default_rng(0)
 applicants = np.column_stack([rng.uniform(1, 35, 2000), rng.uniform(5, 25, 2000)])  # amount in thousands, rate in %

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import tacit
+from tacit.methods.gibo import FILE, Problem, release
+from tacit.methods.gibo.design import Settings
 from tacit.objective import Objective
-from tacit.optimise.gibo import FILE, Problem, release
-from tacit.optimise.gibo_design import Settings
 
 STEPS, RECORDS = 8, 500
 DATA = 0.3 + 0.1 * np.random.default_rng(0).normal(size=RECORDS)

@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import TrialState
 
 import tacit
-from tacit.optimise.observed import CLAIM, Terms
+from tacit.methods.observed import CLAIM, Terms
 from tacit.privacy.noise import Exact
 
 N = 2000

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.outsource.terms import Answer, Published
+from tacit.outsource.protocol.terms import Answer, Published
 from tacit.privacy.guarantee import Guarantee
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tacit import Budget, Curator, Guarantee, Ledger, Release
-from tacit.audit.games import Audit
-from tacit.optimise.tuned import Tuned
-from tacit.outsource.tokens import Tokens
+from tacit.audit.play import Audit
+from tacit.methods.tuned import Tuned
+from tacit.outsource.curator.tokens import Tokens
 from tacit.pareto import Front, Point
 from tacit.report.studies import Kept, Trial
 

@@ -7,9 +7,9 @@ import pytest
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective
-from tacit.optimise.shards import Shards, loss_total
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
+from tacit.run.shards import Shards, loss_total
 
 SECRET = "patient 8271 is 43 years old"
 

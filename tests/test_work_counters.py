@@ -21,11 +21,12 @@ from tacit.gp import exact
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.form import Kernel
 from tacit.gp.kernels import RBF
-from tacit.optimise import shards, surrogate
-from tacit.outsource.frames import HEAD, framed, packed
-from tacit.outsource.transform import NoisyProjection
-from tacit.outsource.wire import Answers, Query
+from tacit.methods import surrogate
+from tacit.outsource.curator.transform import NoisyProjection
+from tacit.outsource.protocol.frames import HEAD, framed, packed
+from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.noise import Exact
+from tacit.run import shards
 
 N, STEPS = 300, 50
 Counts = Counter[str]

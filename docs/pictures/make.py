@@ -16,8 +16,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tacit
-from tacit.pareto.algorithms import load
-from tacit.report.tuned_page import write
+from tacit.report.pages.tuned import write
+from tacit.trainers import load
 
 HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

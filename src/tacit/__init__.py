@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
-    from tacit.optimise.regularised import RegularisedClassifier as RegularisedClassifier
-    from tacit.optimise.shards import Shards as Shards
+    from tacit.methods.kusner.regularised import RegularisedClassifier as RegularisedClassifier
+    from tacit.methods.tune import tune as tune
     from tacit.outsource.curator import Curator as Curator
     from tacit.outsource.modeler import Modeler as Modeler
     from tacit.planning.plan import Plan as Plan
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from tacit.privacy.noise import Simulation as Simulation
     from tacit.privacy.private import Private as Private
     from tacit.privacy.release import Release as Release
+    from tacit.run.shards import Shards as Shards
     from tacit.space import Choice as Choice
     from tacit.space import Float as Float
     from tacit.space import Int as Int
     from tacit.space import Space as Space
-    from tacit.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -48,9 +48,9 @@ _HOMES = {
     "Plan": "tacit.planning.plan",
     "Private": "tacit.privacy.private",
     "PrivateSearchCV": "tacit.integrations.sklearn",
-    "RegularisedClassifier": "tacit.optimise.regularised",
+    "RegularisedClassifier": "tacit.methods.kusner.regularised",
     "Release": "tacit.privacy.release",
-    "Shards": "tacit.optimise.shards",
+    "Shards": "tacit.run.shards",
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",
     "TacitError": "tacit.errors",
@@ -60,7 +60,7 @@ _HOMES = {
     "pareto": "tacit",
     "plan": "tacit.planning.plan",
     "private": "tacit.integrations.optuna",
-    "tune": "tacit.tuning",
+    "tune": "tacit.methods.tune",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

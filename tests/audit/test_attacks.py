@@ -8,7 +8,7 @@ import pytest
 import tacit
 from tacit.audit.attacks import known_rows
 from tacit.errors import BadInput
-from tacit.outsource.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.noise import Simulation
 
 

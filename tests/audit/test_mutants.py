@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit import games
-from tacit.audit.games import Game, Outputs, played
+from tacit.audit import play
+from tacit.audit.games import game
+from tacit.audit.play import Game, Outputs, played
 from tacit.audit.recorder import Recorder, compared
-from tacit.auditing import game
-from tacit.optimise import shards
-from tacit.optimise.observed import Terms
+from tacit.methods.observed import Terms
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.noise import EXACT, Simulation, Source
 from tacit.privacy.release import Release, digest
+from tacit.run import shards
 
 N = 10
 ENDS = np.r_[0.0, np.full(N - 1, 0.5)], np.r_[1.0, np.full(N - 1, 0.5)]
@@ -68,7 +68,7 @@ def test_a_forgotten_square_root_of_the_number_of_trials_is_caught() -> None:
         mean = made.mechanism()
 
         def draw(side: int, runs: int, noise: Source, mean: BoundedMean = mean) -> Outputs:
-            return games.means(mean, mean.checked(ENDS[side]), runs * 8, noise).reshape(runs, 8)
+            return play.means(mean, mean.checked(ENDS[side]), runs * 8, noise).reshape(runs, 8)
 
         assert verdict(draw, made.budget) == found
 

@@ -9,7 +9,7 @@ import pytest
 
 import tacit
 from tacit.audit.recorder import Compared, Recorder, compared, recorded
-from tacit.optimise.regularised import RegularisedClassifier
+from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
 

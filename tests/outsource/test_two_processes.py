@@ -20,8 +20,8 @@ import pytest
 from outsource_parts import hill, some_rows
 
 from tacit.cli import main
-from tacit.outsource.client import Client
-from tacit.outsource.terms import Refused, Unreachable
+from tacit.outsource.modeler.client import Client
+from tacit.outsource.protocol.terms import Refused, Unreachable
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 

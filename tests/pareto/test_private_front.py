@@ -16,9 +16,9 @@ from pareto_toys import Noisy, Toy
 from tacit import Budget, Ledger, Simulation
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
-from tacit.pareto.algorithms.dp_sgd import LogisticSGD
-from tacit.pareto.private_test import UNIT
+from tacit.pareto.private_front import UNIT
 from tacit.space import Space
+from tacit.trainers.dp_sgd import LogisticSGD
 
 BUDGET = Budget.approximate(1.0, 1e-6)
 ASKED: dict[str, Any] = {"delta": 1e-6, "trials": 12, "startup": 6, "repeats": 2}
@@ -146,7 +146,7 @@ def test_a_stop_while_the_samplers_load_costs_no_trial(tmp_path: Path, monkeypat
 
     asked: dict[str, Any] = {**ASKED, "private": PrivateTest(BUDGET), "storage": f"sqlite:///{tmp_path}/study.db"}
     with monkeypatch.context() as slow:
-        slow.setattr("tacit.pareto.private_test.prepared", stopped)
+        slow.setattr("tacit.pareto.private_front.prepared", stopped)
         with pytest.raises(KeyboardInterrupt):
             discover(Toy(), **asked)
     assert len(discover(Toy(), **asked, take_over=True).tested) == ASKED["trials"]

@@ -33,9 +33,12 @@ from report_parts import (
 )
 
 from tacit.page import Page
-from tacit.report import audit_page, front_page, outsourced_page, tuned_page
 from tacit.report.dashboard import Dashboard, Runs
+from tacit.report.pages import audit as audit_page
+from tacit.report.pages import front as front_page
 from tacit.report.pages import ledger_page
+from tacit.report.pages import outsourced as outsourced_page
+from tacit.report.pages import tuned as tuned_page
 from tacit.report.studies import search_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")

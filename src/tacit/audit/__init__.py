@@ -1,6 +1,6 @@
 """What is promised, measured: lower bounds on epsilon from outputs alone, attacks, and a recorder of sensitivities.
 
-Nothing here sees how an output was made. Games that run whole methods are in ``tacit.auditing``.
+Nothing here sees how an output was made. Games that run whole methods are in ``tacit.audit.games``.
 """
 
 from tacit.audit.attacks import known_rows

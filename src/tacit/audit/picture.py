@@ -1,11 +1,11 @@
-"""Claimed against measured, as a few lines of text and as an SVG. The page is tacit.report.audit_page."""
+"""Claimed against measured, as a few lines of text and as an SVG. The page is tacit.report.pages.audit."""
 
 from __future__ import annotations
 
 import math
 from html import escape
 
-from tacit.audit.games import Audit
+from tacit.audit.play import Audit
 
 WIDE = 40
 

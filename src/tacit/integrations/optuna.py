@@ -17,16 +17,16 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, ObjectiveError, described, interval
+from tacit.methods.observed import CLAIM, TERMS, Observations, Terms, evaluate
+from tacit.methods.sampler import KnownNoiseSampler
+from tacit.methods.tune import bearable
+from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
-from tacit.optimise.observed import CLAIM, TERMS, Observations, Terms, evaluate
-from tacit.optimise.sampler import KnownNoiseSampler
-from tacit.optimise.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
+from tacit.run.study import observed_trials
 from tacit.space import Space
-from tacit.study import observed_trials
-from tacit.tuning import bearable
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger

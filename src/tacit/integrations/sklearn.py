@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, extra, interval, probability
+from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import plain
 from tacit.space import Array, Space
-from tacit.tuning import tune
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tacit.pareto.dominance import nondominated as nondominated
     from tacit.pareto.front import Front as Front
     from tacit.pareto.front import Point as Point
-    from tacit.pareto.private_test import PrivateTest as PrivateTest
+    from tacit.pareto.private_front import PrivateTest as PrivateTest
     from tacit.pareto.sampler import DParetoSampler as DParetoSampler
 
 _HOMES = {

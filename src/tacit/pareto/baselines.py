@@ -54,7 +54,7 @@ class _Own(BaseSampler):
 class DrawnSampler(_Own):
     """Random search by a table of distributions, such as an algorithm's ``random``; uniform on the space without one.
 
-    Each entry draws from a generator. The paper's tables are in tacit.pareto.algorithms.random_search; where a range is
+    Each entry draws from a generator. The paper's tables are in tacit.trainers.random_search; where a range is
     wider than the space (learning rates on adult), a value beyond it is moved to its edge.
     """
 

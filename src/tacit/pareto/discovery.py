@@ -16,7 +16,7 @@ from tacit.errors import BadInput, ObjectiveError, choice, count, positive
 from tacit.gp.threads import one_thread
 from tacit.pareto.algorithm import Failed, Oracles, seeds_of
 from tacit.pareto.front import WHY, Front, Point
-from tacit.pareto.private_test import CLAIM, ObservedTest, PrivateTest, totals_of
+from tacit.pareto.private_front import CLAIM, ObservedTest, PrivateTest, totals_of
 from tacit.pareto.surrogate import Model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
@@ -66,7 +66,7 @@ def discover(
     the points there are, a front that no ledger has recorded. So does a trial that a killed process left running, until
     ``take_over=True``.
 
-    >>> from tacit.pareto.algorithms.sparse_vector import SparseVector
+    >>> from tacit.trainers.sparse_vector import SparseVector
     >>> front = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
     >>> front.at(epsilon=50.0).epsilon <= 50.0, front.guarantee.kind
     (True, 'none')

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, count, interval, positive
+from tacit.methods.observed import Terms
+from tacit.methods.tune import MOST_TRIALS
 from tacit.objective import Objective
-from tacit.optimise.observed import Terms
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import MOST_RECORDS
 from tacit.space import Float, Space
-from tacit.tuning import MOST_TRIALS
 
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
 MOST_DIMENSIONS, MOST_CANDIDATES = 1000, 10_000

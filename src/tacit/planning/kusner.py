@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.optimise import kusner_constants as k
-from tacit.optimise.kusner_problem import NEARLY, Prior, Problem, conditional, correlation, halves
+from tacit.methods.kusner import constants as k
+from tacit.methods.kusner.problem import NEARLY, Prior, Problem, conditional, correlation, halves
 from tacit.planning.case import Case
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Exponential, Laplace

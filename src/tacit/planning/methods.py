@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, GuaranteeError
-from tacit.optimise import gibo
-from tacit.optimise.gibo_design import Designs, Settings, shares
-from tacit.optimise.observed import UNIT, confirmations
+from tacit.methods import gibo
+from tacit.methods.gibo.design import Designs, Settings, shares
+from tacit.methods.observed import UNIT, confirmations
+from tacit.methods.tune import bearable
 from tacit.planning import kusner, measured
 from tacit.planning.case import Case
 from tacit.planning.measured import LANDSCAPES, Measured
 from tacit.planning.settings import FEW, few_steps, gibo_defaults
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.tuning import bearable
 
 
 @dataclass(frozen=True)

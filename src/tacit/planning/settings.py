@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from tacit.optimise.gibo_design import Settings
+from tacit.methods.gibo.design import Settings
 from tacit.space import Float, Space
 
 # as few evaluations as a step can do with, all of them for one descent from the middle

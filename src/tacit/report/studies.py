@@ -93,9 +93,9 @@ Paying = Callable[[Any], "Ledger | None"]
 
 def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
     """A search by private observations: everything it has so far is released, under its whole guarantee."""
-    from tacit.optimise.observed import Terms
+    from tacit.methods.observed import Terms
     from tacit.privacy.mechanisms import SIMULATED
-    from tacit.report.tuned_page import observations_part
+    from tacit.report.pages.tuned import observations_part
 
     said = json.loads(kept.attrs["tacit:terms"])
     simulated = said.pop("simulated", False)
@@ -120,7 +120,7 @@ def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str
 def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Page:
     """A front that grows. Exact utilities are shown only with ``private``; noisy ones always."""
     from tacit.pareto.front import WHY, Front, Point
-    from tacit.report.front_page import page
+    from tacit.report.pages.front import page
 
     about = json.loads(kept.attrs["tacit:front"])
     test = json.loads(kept.attrs["tacit:test"]) if "tacit:test" in kept.attrs else None
@@ -144,7 +144,7 @@ def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Pag
 
 
 def _test_guarantee(test: dict[str, Any]) -> Guarantee:
-    from tacit.pareto.private_test import SOURCE, UNIT
+    from tacit.pareto.private_front import SOURCE, UNIT
 
     budget = Budget.from_json(test["budget"])
     whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE)

@@ -1,0 +1,121 @@
+"""Games of outsourced optimisation and of private training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.play import Game, Outputs
+from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
+from tacit.privacy.accounting import compose
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import EXACT, Simulation, Source
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def neighbours(rows: int, columns: int) -> tuple[Array, Array]:
+    """Rows of norm at most 25, as in the paper's experiments, and the same with one row moved by exactly 1."""
+    X = np.random.default_rng(0).normal(size=(rows, columns))
+    X *= 25 / np.linalg.norm(X, axis=1).max()
+    moved = X.copy()
+    moved[0, 0] += 1.0
+    return X, moved
+
+
+def projection(rows: int = 12, columns: int = 2, size: int = 3) -> Game:
+    """The published projection of more rows than columns."""
+    tables = neighbours(rows, columns)
+    inside = np.linalg.qr(tables[0] - tables[0].mean(axis=0))[0]
+
+    def once(table: Array, noise: Source) -> float:
+        made = PublishedProjection(rows, columns, epsilon=3.0, delta=1e-5, dimensions=size, insist=ATTACK, noise=noise)
+        (Z,) = made.blocks(table)
+        outside = float(np.linalg.norm(Z - inside @ (inside.T @ Z)) / np.linalg.norm(Z))
+        return math.log10(outside + 1e-18)  # rounding leaves about -15 on the first data set, where exactly 0 is meant
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        return np.array([once(tables[side], noise) for _ in range(runs)])
+
+    about = (
+        f"the published projection of {rows} rows in {columns} dimensions, one row moved by 1; the attacker asks how "
+        "far the table lies outside the column space of the first data set"
+    )
+    return Game("projection", about, None, draw, runs=2000)
+
+
+def noisy_projection(rows: int = 3, columns: int = 2) -> Game:
+    """The noisy projection: the whole published table."""
+    tables = neighbours(rows, columns)
+    claim = NoisyProjection(columns, epsilon=3.0, delta=1e-5).guarantee.budget
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        made = NoisyProjection(columns, epsilon=3.0, delta=1e-5, noise=noise)
+        if isinstance(noise, Simulation):  # many tables of the same rows, one after another
+            many = np.concatenate(list(made.blocks(np.tile(tables[side], (runs, 1)))))
+            return many.reshape(runs, rows * columns)
+        return np.array([np.concatenate(list(made.blocks(tables[side]))).ravel() for _ in range(runs)])
+
+    about = f"the noisy projection of {rows} rows in {columns} dimensions, one row moved by 1; the whole table"
+    return Game("noisy-projection", about, claim, draw)
+
+
+def private_answers(queries: int = 4) -> Game:
+    """A curator's private answers: those of one modeler who asks ``queries`` rows."""
+    from tacit.outsource.curator import Curator
+    from tacit.outsource.curator.payments import answer_mechanism
+    from tacit.outsource.curator.rows import PrivateAnswers
+
+    answers = PrivateAnswers((0.0, 1.0), Budget.gdp(0.5))
+    mechanism = answer_mechanism(answers, "", EXACT)
+    assert mechanism is not None
+    claim = compose([mechanism.guarantee] * queries).budget
+
+    def evaluate(side: int) -> Callable[[Array], float | None]:
+        return lambda row: 1e9 if side else None  # the one record decides about every row; clipped to the two ends
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        told: list[float] = []
+        while len(told) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
+            some = min(1000, runs * queries - len(told))
+            rows = np.arange(2.0 * some).reshape(some, 2)
+            terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
+            with Curator(rows, evaluate(side), **terms, noise=noise) as curator:
+                told += [float(a.value or 0.0) for a in curator.ask(range(some))]
+        return np.array(told).reshape(runs, queries)
+
+    about = (
+        f"{queries} private answers of a curator whose evaluation of every row depends on one record: none can be "
+        "evaluated, which counts as the low bound, or all lie above the high one"
+    )
+    return Game("private-answers", about, claim, draw, runs=20_000, chunk=2000)
+
+
+# Training
+
+
+def dp_sgd() -> Game:
+    """DP-SGD on the whole data set as one lot: the label of one record with a long gradient is turned."""
+    from tacit.trainers.dp_sgd import LogisticSGD
+
+    params = {"epochs": 4, "lot": 8, "rate": 1e-3, "variance": 4.0, "clip": 1.0}
+    X = np.zeros((8, 1))
+    X[0] = 1e3
+    made = [
+        LogisticSGD(X, np.r_[side, np.zeros(7)].astype(int), X, np.r_[0, np.ones(7)], classes=(0, 1)) for side in (0, 1)
+    ]
+    budget = Budget.approximate(float(made[0].epsilons([params], 1e-2)[0]), 1e-2)
+
+    def draw(side: int, runs: int, noise: Source) -> Outputs:
+        if isinstance(noise, Simulation):  # many models in one pass, with fast noise
+            seeds = noise.generator.integers(2**31, size=runs).tolist()
+            return np.asarray(made[side].train(params, seeds).reveal(), float)
+        return np.array([made[side].train_for_release(params, delta=1e-2).value.weights for _ in range(runs)])
+
+    about = (
+        "4 steps of DP-SGD with all 8 records in every lot; the label of one record with a clipped gradient is turned"
+    )
+    return Game("dp-sgd", about, budget, draw, runs=20_000, chunk=2000)

@@ -1,0 +1,214 @@
+"""`tacit pareto`: the privacy-utility front of an algorithm, from the shell."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import ALGORITHMS, SEARCHES, algorithms, ledger_names, words
+from tacit.cli.shell import AsJson, Quiet, again, from_file, keeping, processes, remark
+from tacit.errors import BadInput, MissingExtra
+
+if TYPE_CHECKING:
+    from tacit.pareto.front import Front
+
+
+def pareto_command(
+    ctx: typer.Context,
+    algorithm: Annotated[str | None, typer.Argument(help="module:object, an algorithm or a class to call.")] = None,
+    named: Annotated[
+        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithms)
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
+    delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
+    trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100,
+    startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
+    repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
+    reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
+    privacy_model: Annotated[
+        str, typer.Option(help="exact, or gp as published.", autocompletion=words("exact", "gp"))
+    ] = "exact",
+    search: Annotated[
+        str,
+        typer.Option(
+            help=f"{SEARCHES[0]}; or, to compare: {', '.join(SEARCHES[1:])}.", autocompletion=words(*SEARCHES)
+        ),
+    ] = "dpareto",
+    workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
+    storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Ask the front about this epsilon; repeatable.")] = None,
+    test_epsilon: Annotated[float | None, typer.Option(help="Private front: epsilon for the test records.")] = None,
+    test_delta: Annotated[float, typer.Option(help="Private front: delta for the test records.")] = 1e-6,
+    ledger: Annotated[str | None, typer.Option(help="Private front: ledger of the test set.")] = None,
+    ledger_name: Annotated[
+        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
+    ] = "default",
+    seed: Annotated[int, typer.Option(help="Of the search and the runs.")] = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each epsilon buys, before one is chosen. The front is NOT private unless --test-epsilon is given.
+
+    Run the same command again to go on after an interruption, or with more --trials.
+
+    \b
+    Examples:
+      tacit pareto --algorithm logistic_sgd --table adult.csv \\
+        --target income --trials 100 --out front
+      tacit pareto mymodule:algorithm --delta 1e-5 --workers 4 \\
+        --storage postgresql://host/studies
+    """
+    from contextlib import ExitStack
+
+    from tacit.errors import count, positive
+    from tacit.pareto import baselines
+    from tacit.pareto.discovery import discover
+    from tacit.run.study import kept
+
+    count("seed", seed, least=0)
+    for wanted in epsilon or []:  # before the work, not after it
+        positive("epsilon", wanted)
+    if storage is not None and out is not None:
+        remark("the study is kept in --storage; --out gets the results", quiet)
+    if algorithm is not None and named is not None and from_file(ctx, "named"):
+        named, table, target = None, *((None, None) if from_file(ctx, "table") else (table, target))
+    if named is not None and ":" in named and algorithm is None:  # as the file may say it
+        algorithm, named = named, None
+    made = _algorithm(algorithm, named, table, target, seed)
+    arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
+    arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
+    told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
+    arguments["sampler"] = baselines.search(search, made, **told)
+    if search != "dpareto" and privacy_model != "exact":
+        raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
+    place = out if storage is None else "the storage"
+    kept_here = f"The points tested so far are kept in {place}. To go on: {again()}"
+    with ExitStack() as stack:
+        stack.enter_context(
+            keeping(kept_here if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on")
+        )
+        if out is not None:
+            folder = stack.enter_context(kept(out))
+            if storage is None:  # we hold the folder, so whoever left trials running is gone
+                arguments |= {"storage": folder.storage, "take_over": True}
+        if count("workers", workers) > 1:
+            arguments["executor"] = stack.enter_context(processes(workers))
+        arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
+        front = discover(made, **arguments, progress=not (as_json or quiet))
+        files = _written(front, out)
+    answers = [_asked(front, e) for e in epsilon or []]
+    if as_json:
+        typer.echo(json.dumps({**front.to_json(), "asked": answers, "files": files}, indent=1))
+        return
+    typer.echo(str(front))
+    for a in answers:
+        tested, expected = _line(a["tested"]), _line(a["predicted"])
+        typer.echo(f"\nat most epsilon {a['epsilon']:g}\n  tested     {tested}\n  predicted  {expected}")
+    typer.echo("".join(f"\n{name:12} {path}" for name, path in files.items()))
+
+
+def _algorithm(spec: str | None, named: str | None, table: Path | None, target: str | None, seed: int) -> Any:
+    if (spec is None) == (named is None):
+        raise BadInput("give an algorithm as module:object, or a shipped one with --algorithm NAME")
+    if named is None:
+        if table is not None or target is not None:
+            raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
+        return _from_module(str(spec))
+    from tacit.trainers import load
+
+    made = load(named)
+    if not hasattr(made, "from_table"):
+        if table is not None:
+            raise BadInput(f"algorithm {named!r} takes no table")
+        try:
+            return made()
+        except TypeError:
+            raise BadInput(f"algorithm {named!r} needs more than the shell can say: give it as module:object") from None
+    if table is None or target is None:
+        raise BadInput(f"algorithm {named!r} needs a table of data: --table FILE --target COLUMN")
+    return made.from_table(_numbers(table), target, seed=seed)
+
+
+def _numbers(path: Path) -> Any:
+    """The table, with columns of numbers as numbers. Judged by all rows: a front is for people who may see them."""
+    from tacit.errors import extra
+    from tacit.integrations.table import read_table
+
+    pandas, table = extra("pandas", "sklearn", "reading a table"), read_table(path)
+    for name in table.columns:
+        numbers = pandas.to_numeric(table[name], errors="coerce")
+        if numbers.isna().equals(table[name].isna()):
+            table[name] = numbers
+    return table
+
+
+def _from_module(spec: str) -> Any:
+    module, colon, name = spec.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    why = "" if colon else "it must be module:object"
+    try:
+        found = getattr(importlib.import_module(module), name) if colon else None
+    except (ImportError, AttributeError) as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except Exception as error:  # the user's module may load its data, and its message may quote it
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    if why:
+        raise BadInput(f"no algorithm {spec!r}: {why}")
+    return found() if isinstance(found, type) else found
+
+
+def _private(epsilon: float | None, delta: float, ledger: str | None, name: str, stack: Any) -> Any:
+    if epsilon is None:
+        if ledger is not None:
+            raise BadInput("a ledger pays for a private front: give --test-epsilon")
+        return None
+    from tacit.pareto.private_front import PrivateTest
+    from tacit.privacy.guarantee import Budget
+    from tacit.privacy.ledger import Ledger
+
+    opened = stack.enter_context(Ledger.open(ledger, name)) if ledger else None
+    return PrivateTest(Budget.approximate(epsilon, delta), opened)
+
+
+def _asked(front: Front, epsilon: float) -> dict[str, Any]:
+    answer: dict[str, Any] = {"epsilon": epsilon}
+    for name, ask in (("tested", front.at), ("predicted", front.predict)):
+        try:
+            answer[name] = ask(epsilon=epsilon).to_json()
+        except BadInput as none:
+            answer[name] = str(none)
+    return answer
+
+
+def _line(found: dict[str, Any] | str) -> str:
+    """A point in a line, or why there is none."""
+    if isinstance(found, str):
+        return found
+    low, high = (found["worst"], found["best"]) if "worst" in found else (found["low"], found["high"])
+    what = "worst and best run" if "worst" in found else "95% interval of the model"
+    params = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in found["params"].items())
+    return f"epsilon {found['epsilon']:.4g}, utility {found['utility']:.4f} ({low:.4f} to {high:.4f}, {what}): {params}"
+
+
+def _written(front: Front, out: Path | None) -> dict[str, str]:
+    if out is None:
+        return {}
+    from tacit.report.pages.front import write
+
+    files = {"csv": front.to_csv(out / "front.csv"), "json": front.save(out / "front.json")}
+    files |= {"drawing": front.plot().save(out / "front.svg"), "page": write(front, out / "front.html")}
+    try:
+        files["picture"] = front.plot().save(out / "front.png")
+    except MissingExtra as missing:
+        typer.echo(f"tacit: no front.png: {missing}", err=True)
+    if front.private:
+        files["certificate"] = out / "certificate.json"
+        files["certificate"].write_text(json.dumps(front.release().certificate(), indent=1) + "\n")
+    return {name: str(path) for name, path in files.items()}

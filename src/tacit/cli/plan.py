@@ -1,0 +1,87 @@
+"""`tacit plan`: what each method would give, before anything is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.shell import AsJson, printed, remark
+from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Budget
+
+
+def plan_command(
+    records: Annotated[int, typer.Option(help="Number of private records.")],
+    dimensions: Annotated[int, typer.Option(help="Number of parameters to tune.")],
+    trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Rho instead, for zCDP.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
+    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta.")] = False,
+    bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of a loss.")] = (0.0, 1.0),
+    spread: Annotated[
+        float | None, typer.Option(help="How much a typical setting loses against the best one, if known.")
+    ] = None,
+    candidates: Annotated[int, typer.Option(help="Candidates of Kusner's algorithms.")] = 256,
+    want: Annotated[float | None, typer.Option(help="Backwards: what a loss of quality this small needs.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write a drawing (.svg) to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what each method would give for so many records and this budget. Spends nothing, reads no data.
+
+    \b
+    Examples:
+      tacit plan --records 5000 --dimensions 3 --trials 50 --epsilon 1 \\
+        --spread 0.05
+      tacit plan --records 5000 --dimensions 20 --want 0.01 \\
+        --picture plan.svg
+    """
+    from tacit.planning.plan import plan
+
+    made = plan(
+        records=records,
+        trials=trials,
+        dimensions=dimensions,
+        budget=search_budget(epsilon, delta, rho, mu, pure),
+        spread=spread,
+        bounds=bounds,
+        candidates=candidates,
+        want=want,
+    )
+    files = {"picture": _saved(made.picture(), picture)} if picture is not None else {}
+    for note in made.notes:
+        remark(note)
+    text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
+    printed({**made.to_json(), "files": files}, as_json, text)
+
+
+def search_budget(
+    epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+) -> Budget:
+    """The budget of a whole search: of one kind; epsilon = 1 with delta = 1e-6 if nobody says."""
+    from tacit.cli.main import _budget
+
+    if pure and (delta is not None or epsilon is None):
+        raise BadInput("--pure goes with --epsilon alone")
+    if epsilon is None and rho is None and mu is None:
+        epsilon = 1.0
+    if epsilon is not None and delta is None and not pure:
+        delta = 1e-6
+    budget = _budget(epsilon, delta, rho, mu)
+    assert budget is not None
+    return budget
+
+
+def _saved(svg: str, path: Path) -> str:
+    if path.suffix != ".svg":
+        raise BadInput(f"a picture is saved as .svg, got {path.name}")
+    try:
+        path.write_text(svg + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}") from None
+    return str(path)

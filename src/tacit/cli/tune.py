@@ -1,0 +1,244 @@
+"""`tacit tune`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import METHODS, MODELS, LedgerName, MaybeLedger, words
+from tacit.cli.plan import search_budget
+from tacit.cli.shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
+from tacit.errors import BadInput, count
+
+if TYPE_CHECKING:
+    from tacit.methods.tuned import Tuned
+    from tacit.privacy.guarantee import Budget
+    from tacit.privacy.release import Release
+
+GAUSSIAN = ("observed", "random", "grid", "gibo")
+RESUMABLE = GAUSSIAN  # what they saw so far is released, so it may be kept
+TASKS, DIRECTIONS = words("classification", "regression"), words("minimize", "maximize")
+
+
+def tune_command(
+    ctx: typer.Context,
+    objective: Annotated[str | None, typer.Argument(help="module:function returning one loss per record.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON; FILE#TABLE for a part.")] = None,
+    records: Annotated[int | None, typer.Option(help="Number of private records.")] = None,
+    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds of a loss, such as 0 1.")] = None,
+    table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
+    model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=words(*MODELS))] = "linear",
+    task: Annotated[str | None, typer.Option(help="classification or regression.", autocompletion=TASKS)] = None,
+    validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Rho instead, for zCDP.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
+    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta: kusner3.")] = False,
+    trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
+    method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
+    direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
+    candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
+    ledger: MaybeLedger = None,
+    ledger_name: LedgerName = "default",
+    out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
+    workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept noise that drowns the differences.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tune on private records; release the best parameters and their score.
+
+    \b
+    Examples:
+      tacit tune --table patients.csv --target readmitted --model boosting \\
+        --out release
+      tacit tune mymodel:losses --space space.toml --records 5000 \\
+        --bounds 0 1 --epsilon 1 --ledger ledger.db
+    """
+    from contextlib import ExitStack
+
+    from tacit.methods.tune import tune
+    from tacit.privacy.guarantee import loose
+    from tacit.privacy.ledger import Ledger
+
+    if objective is not None and table is not None:
+        if from_file(ctx, "table") == from_file(ctx, "objective"):
+            raise BadInput("give an objective as module:function or a table with --table, not both")
+        objective, table = (objective, None) if from_file(ctx, "table") else (None, table)
+    if table is not None and direction == "maximize":
+        raise BadInput(
+            "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
+            "be released. Leave --direction out, or give an objective of your own as module:function"
+        )
+    if method == "kusner3" and from_file(ctx, "delta"):
+        delta = None
+    budget = _budget_for(method, epsilon, delta, rho, mu, pure)
+    asked = _from_table(table, target, model, task, validation, seed, bounds, space) if table else None
+    function, where, n, limits = asked or _from_module(objective, space, records, bounds)
+    with ExitStack() as stack:
+        stack.enter_context(keeping(_kept(method, out, ledger, ledger_name)))
+        pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
+        arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
+        arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
+        arguments |= {"executor": pool, **_options(option)}
+        arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        if asked:
+            from tacit.integrations.table import PROTECTED
+
+            remark(PROTECTED, quiet)
+        if budget is not None and (said := loose(budget.delta, n)):
+            remark(said, quiet)
+        release = _confirmed(tune, function, where, arguments, yes, as_json, quiet)
+    paths = _written(release, out)
+    if as_json:
+        value = release.value
+        shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "noise": value.noise}
+        typer.echo(json.dumps({**shown, **release.certificate(), "files": paths}, indent=1))
+    else:
+        typer.echo(told(release, paths))
+
+
+def _kept(method: str, out: Path | None, ledger: str | None, name: str) -> str:
+    """What an interruption leaves, and how to go on."""
+    if out is not None and method in RESUMABLE:
+        return f"What was observed is kept in {out} and is not paid for again. To go on: {again()}"
+    why = "give --out FOLDER to be able to go on" if method in RESUMABLE else f"method {method} starts anew"
+    paid = f". What was debited stays debited: tacit ledger show {name} --ledger {masked(ledger)}" if ledger else ""
+    return f"Nothing is kept: {why}{paid}"
+
+
+def _budget_for(
+    method: str, epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+) -> Budget | None:
+    """The budget, of a kind that the method can take; none for a search without privacy."""
+    if method == "kusner3" and (delta, rho, mu) == (None, None, None):
+        epsilon, pure = 1.0 if epsilon is None else epsilon, True
+    budget = search_budget(epsilon, delta, rho, mu, pure)
+    if method == "kusner3" and budget.notion != "pure":
+        raise BadInput(f"method kusner3 is pure differential privacy: give --epsilon alone, got {budget}")
+    if method in ("kusner1", "kusner2") and budget.notion != "approximate":
+        raise BadInput(
+            f"method {method} fails with a probability that is taken from delta: give --epsilon with --delta, got "
+            f"{budget}"
+        )
+    if method in GAUSSIAN and budget.notion == "pure":
+        raise BadInput(
+            f"--pure is for method kusner3: the noise of {method} is Gaussian, which is never pure. Give --epsilon "
+            "with --delta, --rho or --mu"
+        )
+    return None if method == "nonprivate" else budget
+
+
+def _options(given: list[str] | None) -> dict[str, Any]:
+    """name=value pairs; values are JSON where they parse, words otherwise."""
+    options: dict[str, Any] = {}
+    for pair in given or []:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise BadInput(f"--option takes name=value, got {pair!r}")
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options
+
+
+def _from_module(objective: str | None, space: Path | None, records: int | None, bounds: Any) -> tuple[Any, ...]:
+    from tacit.space import Space
+
+    if objective is None:
+        raise BadInput("give an objective as module:function, or a table with --table and --target")
+    if space is None or records is None or bounds is None:
+        raise BadInput("an objective needs --space FILE, --records N and --bounds LOW HIGH, all public")
+    module, colon, name = objective.partition(":")
+    if not (module and colon and name):
+        raise BadInput(f"an objective is named module:function, such as mymodel:losses, got {objective!r}")
+    sys.path.insert(0, str(Path.cwd()))
+    why = ""
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ModuleNotFoundError, AttributeError) as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except Exception as error:  # the user's module may load its data, and its message may quote it
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    if why:
+        raise BadInput(f"no objective {objective!r}: {why}")
+    return function, Space.read(space), records, bounds
+
+
+def _from_table(
+    table: Path,
+    target: str | None,
+    model: str,
+    task: str | None,
+    share: float,
+    seed: int,
+    bounds: Any,
+    space: Path | None,
+) -> tuple[Any, ...]:
+    from tacit.integrations.table import read_table, table_objective
+    from tacit.space import Space
+
+    if target is None:
+        raise BadInput("a table needs --target COLUMN")
+    made = table_objective(read_table(table), target, model, task=task, validation=share, seed=seed)
+    if made.task == "regression" and bounds is None:
+        raise BadInput("regression needs --bounds LOW HIGH of the squared error, chosen without looking at the data")
+    limits = bounds or (0.0, 1.0)
+    return made, Space.read(space) if space else made.space, made.records, limits
+
+
+def _confirmed(
+    tune: Any, function: Any, space: Any, arguments: dict[str, Any], yes: bool, as_json: bool, quiet: bool
+) -> Any:
+    """Run; if the noise would drown the result, say so and ask, where there is somebody to ask."""
+    try:
+        return tune(function, space, **arguments, accept_noise=yes, progress=not (as_json or quiet))
+    except BadInput as refusal:
+        if "accept_noise" not in str(refusal) or as_json or not sys.stdin.isatty():
+            raise
+        remark(str(refusal))
+        if asked("Run all the same, yes or no", "no") not in ("y", "yes"):
+            raise
+        return tune(function, space, **arguments, accept_noise=True, progress=not quiet)
+
+
+def _written(release: Release[Tuned], out: Path | None) -> dict[str, str]:
+    if out is None:
+        return {}
+    from tacit.report.pages.tuned import write
+
+    page = write(out)
+    names = {"certificate": "certificate.json", "trials": "trials.csv", "study": "study.db"}
+    return {**{k: str(out / v) for k, v in names.items() if (out / v).exists()}, "report": str(page)}
+
+
+def told(release: Release[Tuned], paths: dict[str, str]) -> str:
+    """A release for a person to read."""
+    value = release.value
+    width = max(len(name) for name in value.params)
+    lines = ["", "Released", *(f"  {name:{width}}  {_short(v)}" for name, v in value.params.items())]
+    if value.score is not None:
+        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
+        lines.append(f"  {'score':{width}}  {value.score:.4g}{bar}")
+    if value.noise is not None:
+        lines.append(
+            f"  noise of one observation: standard deviation {value.noise:.2g}, {len(value.trials)} observations"
+        )
+    lines += ["", "Guarantee", f"  {release.guarantee}"]
+    paid = release.payment
+    lines += ["", f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger."]
+    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

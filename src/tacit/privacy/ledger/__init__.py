@@ -1,0 +1,360 @@
+"""The budget of a data set: debit, commit, only then draw.
+
+A ledger is a promise about one data set: all releases that it paid for, together, stay within its budget. It is kept in
+an SQLite file or in PostgreSQL, one or many to a database, and holds nothing private: amounts, purposes, times, and
+digests of what was released. Never put a private value into a purpose or a description.
+
+    charge      the release is paid for; from here on it counts, whatever happens next
+    drawn       the noise was drawn and the value of this digest released; costs nothing
+    refusal     somebody asked for more than was left; costs nothing, written only if wanted
+
+A process that dies between charge and drawn leaves a charge that is "debited, not drawn". It stays spent: nobody can
+tell from outside whether a value got out.
+
+The entries are chained by hashes (see ledger_chain). ``verify`` finds an entry that was edited, dropped, added or
+moved, a header that was edited, sums that do not add up and a budget that was exceeded. It cannot find a rewriting of
+the whole ledger, or of its end, with all hashes recomputed, nor an old copy of the file put in place of the new one.
+Certificates find these, and so does ``verify(head=...)`` with the last hash of an export that was kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered
+from tacit.privacy.accounting import Cost, Filter
+from tacit.privacy.guarantee import LETTER, RECORD, Budget, Guarantee
+from tacit.privacy.ledger import tables as rows
+from tacit.privacy.ledger.chain import (
+    CHARGE,
+    DRAWN,
+    NOTHING,
+    REFUSAL,
+    Entry,
+    Header,
+    Verdict,
+    altered,
+    check,
+    judge,
+    stated,
+)
+from tacit.privacy.ledger.store import Store
+from tacit.privacy.release import Payment
+
+__all__ = ["Entry", "Ledger", "Verdict"]
+
+
+class Ledger:
+    """The account of one data set's privacy budget, shared by all processes that release from it.
+
+    Guarantee. Releases that were each charged here before they were drawn satisfy the budget together, however many
+    processes charge at once and however each release depends on earlier ones (see Filter). When ``charge`` returns,
+    the debit is on disk; when it raises, nothing may be drawn.
+    Edges. A charge that was not drawn stays spent. SQLite relies on file locks, which many network file systems do not
+    keep: use PostgreSQL across machines. A ledger in memory is refused, since it would forget.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(Path(folder) / "icu.db", "icu", Budget.pure(1.0), description="ICU stays, 2019")
+    ...     paid = ledger.charge(Guarantee(Budget.pure(0.25)), "mean length of stay")
+    ...     print(ledger.remaining(), "|", ledger.entries()[0].status, "|", ledger.can_afford(ledger.spent()))
+    epsilon = 0.75 | debited, not drawn | True
+    """
+
+    def __init__(self, store: Store, header: Header, unit: str | None, record_refusals: bool) -> None:
+        self._store, self._header, self._asked, self._record = store, header, unit, record_refusals
+        self._unit_known = header.unit
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        name: str,
+        budget: Budget | None = None,
+        *,
+        composition: str | None = None,
+        reserve: float = 0.0,
+        description: str = "",
+        unit: str | None = None,
+        record_refusals: bool = False,
+    ) -> Ledger:
+        """The ledger of this name; with a budget, made first if there is none.
+
+        ``url`` is a path, sqlite:///file.db or postgresql://user@host/database. ``composition`` and ``reserve`` are
+        those of Filter. ``unit`` is the unit of privacy all charges must have; without it, the first charge sets it.
+        ``description`` is kept when the ledger is made and ignored later. Raises LedgerError if the ledger exists with
+        another budget, or does not exist and no budget is given; then no file is made either.
+        """
+        for what, said in (("name", name), ("description", description), ("unit", unit or "-")):
+            _text(what, said, empty=what == "description")
+        if budget is None and (composition or reserve):
+            raise BadInput("composition and reserve belong to a budget; give the budget as well, or neither")
+        asked = None if budget is None else Filter.over(budget, composition, reserve)
+        store = Store(url)
+        there = store.exists()
+        header = store.find(name) if there else None
+        if header is None:
+            if asked is None:
+                names = ", ".join(map(repr, store.names())) if there else ""
+                found = f"it has {names}" if names else "it has none" if there else "there is no such file"
+                raise LedgerError(
+                    f"no ledger {name!r} at {store.shown}: {found}. To make it, give its budget: "
+                    f"Ledger.open(url, {name!r}, Budget.approximate(epsilon, delta))"
+                )
+            terms = (asked.budget, asked.composition, asked.reserve)
+            header = store.create(Header(str(uuid.uuid4()), name, description, *terms, unit, rows.now()))
+        if asked is not None and header.filter != asked:
+            raise LedgerError(
+                f"ledger {name!r} exists with {_terms(header.filter)}; asked for {_terms(asked)}. Open it without a "
+                "budget, or take another name"
+            )
+        ledger = cls(store, header, unit, record_refusals)
+        with store.reading() as connection:
+            rows.end(connection, header)
+            ledger._agree(connection, unit)
+        return ledger
+
+    @staticmethod
+    def names(url: str | Path) -> list[str]:
+        """The names of the ledgers in a database. LedgerError if there is no such file."""
+        return Store(url).names()
+
+    @property
+    def name(self) -> str:
+        return self._header.name
+
+    @property
+    def id(self) -> str:
+        """A random identifier: two ledgers of one name in two databases are two ledgers."""
+        return self._header.id
+
+    @property
+    def budget(self) -> Budget:
+        return self._header.budget
+
+    @property
+    def filter(self) -> Filter:
+        return self._header.filter
+
+    @property
+    def description(self) -> str:
+        return self._header.description
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of privacy that the budget is about; None until the first charge if none was given."""
+        with self._reading() as connection:
+            return self._unit(connection)
+
+    def charge(self, guarantee: Guarantee, purpose: str = "") -> Payment:
+        """Pay for a release, before its noise is drawn. On return the debit is on disk.
+
+        Raises BudgetRefused if the budget does not cover it, GuaranteeError if it cannot be counted in this ledger's
+        currency, LedgerError if the debit cannot be written. After any of these nothing may be drawn.
+        """
+        _text("purpose", purpose, empty=True)
+        cost = self.filter.cost(guarantee)
+        refused = ""
+        with self._writing() as connection:
+            last = rows.end(connection, self._header)
+            self._agree(connection, guarantee.unit)
+            if self.filter.admits(last.spent, cost):
+                entry = rows.append(
+                    connection, self._header, last, CHARGE, purpose=purpose, statement=stated(guarantee), cost=cost
+                )
+            else:
+                refused = _refusal(self.name, self.filter, last.spent, cost)
+                if self._record:
+                    rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=stated(guarantee))
+        if refused:
+            raise BudgetRefused(refused)
+        return Payment(self.id, self.name, entry.number, entry.hash)
+
+    def settle(self, payment: Payment, digest: str) -> None:
+        """Record that what a payment paid for was drawn: the SHA-256 of the released value, in hex.
+
+        Once only: again with the same digest does nothing, with another raises LedgerError.
+        """
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise BadInput("digest must be the SHA-256 of the released value as 64 hex digits: release.digest(value)")
+        with self._writing() as connection:
+            last = rows.end(connection, self._header)
+            charge = rows.charged(connection, self._header, payment)
+            draw = rows.drawn(connection, self._header, charge.number)
+            if draw is None:
+                rows.append(connection, self._header, last, DRAWN, settles=charge.number, digest=digest)
+            elif draw.digest != digest:
+                raise LedgerError(
+                    f"entry {charge.number} of ledger {self.name!r} paid for one release, recorded by entry "
+                    f"{draw.number}; it does not pay for a second one. Charge again"
+                )
+
+    def payment(self, number: int) -> Payment:
+        """The payment of a charge by its number, for a process that resumes what an earlier one paid for."""
+        charge = next((e for e in self.entries() if e.number == number and e.kind == CHARGE), None)
+        if charge is None:
+            raise LedgerError(f"entry {number} of ledger {self.name!r} is not a charge, so it pays for nothing")
+        return Payment(self.id, self.name, charge.number, charge.hash)
+
+    def pays(self, payment: Payment) -> Entry:
+        """The charge that a payment names; LedgerError if this ledger has no such entry."""
+        with self._reading() as connection:
+            return rows.charged(connection, self._header, payment)
+
+    def recorded(self, payment: Payment) -> str | None:
+        """The digest of the value that was released for a payment; None if none is recorded."""
+        with self._reading() as connection:
+            draw = rows.drawn(connection, self._header, rows.charged(connection, self._header, payment).number)
+        return draw.digest if draw else None
+
+    def spent(self) -> Guarantee:
+        """What everything charged so far guarantees together, under the assumptions of all of it."""
+        charges = [e for e in self.entries() if e.kind == CHARGE]
+        guarantees = [e.guarantee for e in charges if e.guarantee]
+        unit = guarantees[0].unit if guarantees else self._header.unit or RECORD
+        assumptions = tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions))
+        total = self.filter.stated(charges[-1].spent if charges else NOTHING)
+        return Guarantee(total, unit, assumptions, f"ledger {self.name!r}, {len(charges)} charges")
+
+    def remaining(self) -> Budget:
+        """What is left, as a budget of the ledger's own notion."""
+        with self._reading() as connection:
+            return self.filter.remaining(rows.end(connection, self._header).spent)
+
+    def can_afford(self, guarantee: Guarantee) -> bool:
+        """Whether a charge would be admitted now; another process may be quicker. Raises where charge would."""
+        cost = self.filter.cost(guarantee)
+        with self._reading() as connection:
+            last = rows.end(connection, self._header)
+            self._agree(connection, guarantee.unit)
+            return self.filter.admits(last.spent, cost)
+
+    def entries(self) -> list[Entry]:
+        """Everything written, oldest first; each charge knows its draw."""
+        with self._reading() as connection:
+            found = rows.entries_of(connection, self._header)
+        draws = {e.settles: e.number for e in found if e.kind == DRAWN}
+        return [replace(e, drawn=draws.get(e.number)) if e.kind == CHARGE else e for e in found]
+
+    def verify(self, *, head: str | None = None) -> None:
+        """Recompute every hash and sum; LedgerTampered names the first entry that is not what was written.
+
+        ``head`` is the head of an earlier export: its absence means that the ledger was rewritten or put back.
+        """
+        with self._reading() as connection:
+            row = rows.row_of(connection, self.id)
+            if rows.header_of(row) != self._header:
+                raise altered(self.name, "its header was edited")
+            found = rows.entries_of(connection, self._header)
+        check(self._header, int(row.length), row.head, found, head)
+
+    def verify_certificate(self, document: Any) -> Verdict:
+        """Whether this ledger paid for the release that a certificate describes, check by check."""
+        tampered, found = "", list[Entry]()
+        try:
+            found = self.entries()
+            self.verify()
+        except LedgerTampered as error:
+            tampered = str(error)
+        return judge(document, self._header, found, tampered)
+
+    def export(self) -> dict[str, Any]:
+        """Everything in JSON. Keep its ``head`` out of reach of those who can write the ledger; see verify."""
+        found = self.entries()
+        spent = found[-1].spent if found else NOTHING
+        return {
+            **self._header.to_json(),
+            "genesis": self._header.genesis,
+            "head": found[-1].hash if found else self._header.genesis,
+            "spent": self.filter.stated(spent).to_json(),
+            "remaining": self.filter.remaining(spent).to_json(),
+            "entries": [{**e.to_json(), "status": e.status} for e in found],
+        }
+
+    def close(self) -> None:
+        """Let go of the database; the ledger stays as it is."""
+        self._store.close()
+        self._closed = True
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._store.address, self.name, self._asked, self._record)
+
+    def __repr__(self) -> str:
+        try:
+            left = str(self.remaining())
+        except LedgerError:
+            left = "unknown"
+        return f"<Ledger {self.name!r}: budget {self.budget}; remaining {left}>"
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        self._usable()
+        return self._store.reading()
+
+    def _writing(self) -> AbstractContextManager[Connection]:
+        self._usable()
+        return self._store.writing()
+
+    def _usable(self) -> None:
+        if self._closed:
+            raise LedgerError(f"ledger {self.name!r} was closed; open it again. Nothing was released.")
+
+    def _unit(self, connection: Connection) -> str | None:
+        self._unit_known = self._unit_known or rows.first_unit(connection, self._header)
+        return self._unit_known
+
+    def _agree(self, connection: Connection, unit: str | None) -> None:
+        have = self._unit(connection) or self._asked
+        if unit and have and unit != have:
+            raise LedgerError(
+                f"a ledger counts one unit of privacy: {self.name!r} counts {have!r}, this is for {unit!r}. "
+                "Use a ledger of that unit. Nothing was released."
+            )
+
+
+def _reopened(url: str, name: str, unit: str | None, record_refusals: bool) -> Ledger:
+    return Ledger.open(url, name, unit=unit, record_refusals=record_refusals)
+
+
+def _text(what: str, said: str, *, empty: bool) -> None:
+    if not isinstance(said, str) or not (said.strip() or empty):
+        raise BadInput(f"{what} must be text{'' if empty else ', and not empty'}, got a {type(said).__name__}")
+    if "\0" in said or (not said.isascii() and said.encode(errors="ignore").decode() != said):
+        raise BadInput(f"{what} must be text that a database can keep, without NUL or half surrogates")
+
+
+def _terms(terms: Filter) -> str:
+    held = f", of which delta {terms.reserve:g} is reserved" if terms.reserve else ""
+    return f"budget {terms.budget} composing by {terms.composition}{held}"
+
+
+def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost) -> str:
+    """The budget does not cover it: say how much it needs and how much there is, in the budget's own notion."""
+    limit, whole = terms.capacity, terms.budget
+    word, at = LETTER[whole.notion], ""
+    if terms.admits(Cost(spent.amount), Cost(cost.amount)):  # only the delta is short
+        word, needs, left, of = "delta", cost.delta, limit.delta - spent.delta, limit.delta
+    else:
+        needs, left = terms.stated(Cost(cost.amount)).amount, terms.remaining(spent).amount
+        of, at = whole.amount, f" at delta {whole.delta - terms.reserve:g}" if terms.composition != "basic" else ""
+        at = at if whole.notion == "approximate" else ""
+    digits = next((d for d in range(3, 17) if f"{needs:.{d}g}" != f"{left:.{d}g}"), 17)
+    return (
+        f"This release needs {word} {needs:.{digits}g}{at}; ledger {name!r} has {max(0.0, left):.{digits}g} of "
+        f"{of:.{digits}g} left. Nothing was released."
+    )

@@ -1,0 +1,219 @@
+"""Where a ledger is kept: connections, transactions and errors, the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from tacit.errors import LedgerError, extra
+from tacit.privacy.ledger.chain import Header
+from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
+
+SCHEMA = 1
+PATIENCE = 60  # seconds to wait for another process to finish its charge
+CREATION = 7_236_142_001  # any fixed number: the PostgreSQL lock under which tables and ledgers are made
+
+# A commit must outlive a power cut, or a draw could follow a debit that is lost. A stricter setting is left alone.
+# Doubles travel as text: 3 extra digits make them exact whatever the server's default.
+SETTINGS = sa.text(
+    "SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', :wait, true), "
+    "CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
+    "THEN set_config('synchronous_commit', 'on', true) END"
+).bindparams(wait=f"{PATIENCE}s")
+
+
+class Store:
+    """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes."""
+
+    def __init__(self, url: str | Path) -> None:
+        self.path: Path | None = None
+        self.url = _parsed(url)
+        if self.url.drivername == "sqlite":
+            self.path = Path(self.url.database or "")
+            self.shown = self.address = str(self.path)
+        else:
+            extra("psycopg", "postgres", "a ledger in PostgreSQL")
+            self.address = self.url.render_as_string(hide_password=False)  # to connect with, never to print
+            self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+        self._engine, self._pid = self._make(), os.getpid()
+
+    def _make(self) -> Engine:
+        if self.path is not None:
+            engine = sa.create_engine("sqlite://", creator=self._sqlite, poolclass=sa.NullPool)
+        else:
+            wait = {} if "connect_timeout" in self.url.query else {"connect_timeout": 10}
+            engine = sa.create_engine(
+                self.url,
+                connect_args=wait,
+                pool_pre_ping=True,
+                pool_timeout=PATIENCE,
+                isolation_level="READ COMMITTED",  # after waiting for the lock, see what its last holder wrote
+            )
+        sa.event.listen(engine, "begin", self._begin)
+        return engine
+
+    def _sqlite(self, mode: str = "rw") -> sqlite3.Connection:
+        assert self.path is not None
+        # mode=rw: never make a file by looking for one. A file that may only be read is opened for reading.
+        where = f"{self.path.as_uri()}?mode={mode}"
+        connection = sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None)
+        # EXTRA: a commit has reached the disk, directory entry of the journal included, before COMMIT returns.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache as well
+        return connection
+
+    def _begin(self, connection: Connection) -> None:
+        if self.path is None:
+            connection.execute(SETTINGS)
+        else:
+            write = connection.get_execution_options().get("write")
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    @property
+    def engine(self) -> Engine:
+        if self._pid != os.getpid():  # forked: leave the parent's connections to the parent
+            self._engine.dispose(close=False)
+            self._engine, self._pid = self._make(), os.getpid()
+        return self._engine
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database."""
+        options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
+        with self._plainly("read", ""), self.engine.execution_options(**options).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block has ended, or has not happened if it raised."""
+        engine = self.engine.execution_options(write=True)
+        with self._plainly("written", " Nothing was released."), engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _plainly(self, act: str, consequence: str) -> Iterator[None]:
+        """Turn a driver's error into ours, without the password that its traceback may hold."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            said = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
+            reason = said[0].rstrip(".")
+            for secret in (self.url.password, self.url.query.get("password")):
+                reason = reason.replace(str(secret), "***") if secret else reason
+            raise LedgerError(
+                f"the ledger at {self.shown} cannot be {act}: {reason}{_remedy(reason)}.{consequence}"
+            ) from None
+
+    def names(self) -> list[str]:
+        """The ledgers in this database, by name."""
+        with self.reading() as connection:
+            self._versioned(connection)
+            return self._names(connection)
+
+    def _names(self, connection: Connection) -> list[str]:
+        if not sa.inspect(connection).has_table(ledgers.name):
+            return []
+        return list(connection.scalars(sa.select(ledgers.c.name).order_by(ledgers.c.name)))
+
+    def find(self, name: str) -> Header | None:
+        with self.reading() as connection:
+            return self._find(connection, name) if self._versioned(connection) else None
+
+    def _find(self, connection: Connection, name: str) -> Header | None:
+        row = connection.execute(sa.select(ledgers).where(ledgers.c.name == name)).one_or_none()
+        return None if row is None else header_of(row)
+
+    def exists(self) -> bool:
+        """False only for an SQLite file that is not there."""
+        with self._plainly("read", ""):
+            return self.path is None or self.path.exists()
+
+    def create(self, header: Header) -> Header:
+        """Write a new ledger, or return the one of that name that another process made first."""
+        if not self.exists():
+            with self._plainly("created", ""):
+                self._sqlite("rwc").close()
+        with self.writing() as connection:
+            if self.path is None:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION)))
+            if not self._versioned(connection):
+                tables.create_all(connection)
+                connection.execute(meta.insert().values(key="schema", value=str(SCHEMA)))
+            there = self._find(connection, header.name)
+            if there is None:
+                b = header.budget
+                terms = {"notion": b.notion, "amount": b.amount, "delta": b.delta, "composition": header.composition}
+                about = {"id": header.id, "name": header.name, "description": header.description}
+                rest = {"reserve": header.reserve, "unit": header.unit, "created": header.created}
+                connection.execute(ledgers.insert().values(**about, **terms, **rest, length=0, head=header.genesis))
+            return there or header
+
+    def _versioned(self, connection: Connection) -> bool:
+        """Whether there are tables; raises if a later tacit made them."""
+        if not sa.inspect(connection).has_table(meta.name):
+            return False
+        found = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema"))
+        if found != str(SCHEMA):
+            raise LedgerError(
+                f"the ledger at {self.shown} has schema version {found}, this tacit reads version {SCHEMA}. "
+                "Upgrade it: pip install --upgrade tacit. Nothing was changed"
+            )
+        return True
+
+
+def _parsed(url: str | Path) -> URL:
+    """A path or URL as the URL of a database that outlives the process."""
+    text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise LedgerError(f"a ledger needs a path or a URL, got a {type(url).__name__}")
+    if "://" not in text:
+        parsed = URL.create("sqlite", database=text)
+    else:
+        try:
+            parsed = make_url(text)
+        except (SQLAlchemyError, ValueError):
+            raise LedgerError("not a URL; write sqlite:///file.db or postgresql://user@host/database") from None
+    dialect, _, driver = parsed.drivername.partition("+")
+    if dialect in ("postgresql", "postgres") and driver in ("", "psycopg"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if dialect != "sqlite" or driver not in ("", "pysqlite"):
+        raise LedgerError(
+            f"a ledger is kept in SQLite or PostgreSQL, got {parsed.drivername}://; write a path, sqlite:///file.db or "
+            "postgresql://user@host/database"
+        )
+    if not parsed.database or ":memory:" in parsed.database or parsed.query:
+        raise LedgerError(
+            "a ledger must outlive the process, so it is kept in a file: write a path or sqlite:///file.db, "
+            "without options; it is not kept in memory"
+        )
+    return URL.create("sqlite", database=str(Path(parsed.database).expanduser().absolute()))
+
+
+def _remedy(reason: str) -> str:
+    """What to do about a common failure."""
+    for sign, remedy in (
+        ("readonly", "open it as a user who may write the file and its directory"),
+        ("read-only", "connect to a server and as a role that may write"),
+        ("unable to open", "check that the directory exists and may be written"),
+        ("not a database", "give the path of a ledger, or of a file that does not exist yet"),
+        ("full", "make room on the disk"),
+        ("No space left", "make room on the server's disk"),
+        ("locked", "another process holds it; try again"),
+        ("lock timeout", "another process holds it; try again"),
+        ("permission denied", "ask for the right to use the tacit_ tables"),
+        ("onnection", "check that the server runs and that the URL is right"),
+    ):
+        if sign in reason:
+            return f" ({remedy})"
+    return ""

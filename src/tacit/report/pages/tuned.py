@@ -1,0 +1,131 @@
+"""The report of a tuning run: the release, its guarantee in words, the noisy trace, and who paid."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadInput
+from tacit.methods.tune import read_release
+from tacit.methods.tuned import Tuned
+from tacit.page import Html, Page, figures, number, pairs, table
+from tacit.privacy.guarantee import Guarantee
+from tacit.report.parts import guarantee_part, payment_part
+from tacit.report.trace import falling, spark, trace
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+MOST_ROWS = 40  # parameters of a path that are drawn
+
+
+def write(folder: str | Path) -> Path:
+    """Write report.html beside the certificate of a finished run and return its path."""
+    return page(read_release(folder)).write(Path(folder) / "report.html")
+
+
+def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
+    """The report of a certificate. Everything in it was released; the ledger adds amounts and purposes."""
+    try:
+        return _page(certificate, ledger)
+    except BadInput:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+        raise BadInput("this certificate is not of a tuning run") from None
+
+
+def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
+    value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
+    parts = {
+        "release": _released(value),
+        "guarantee": guarantee_part(guarantee),
+        "search": _search(value),
+        "paid": payment_part(certificate.get("payment"), ledger),
+        "certificate": "<details><summary>Certificate</summary>"
+        f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
+    }
+    return Page(f"tacit: a {value.method} release", parts, over=f"tacit · method {value.method}")
+
+
+def _released(value: Tuned) -> str:
+    rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value.params.items()]
+    shown = "<h1>What was released</h1>"
+    if value.score is not None:
+        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
+        rows.append(("score", f"{value.score:.4g}{bar}"))
+    aim = escape(f"{value.direction}d".replace("ized", "ised"))
+    shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
+    none = " No score was paid for, so none is released." if value.score is None else ""
+    return shown + f'<p class="soft">The score was {aim}.{none}</p>'
+
+
+def _search(value: Tuned) -> str:
+    details = value.details
+    shown = "<h2>The search</h2>"
+    if value.trials:
+        shown += observations_part(value.trials, value.noise or 0.0, value)
+    if details.get("path"):
+        shown += _path(details, value.params)
+    elif not value.trials:
+        shown += "<p>Its observations are private and are not shown.</p>"
+    told = [str(u["sentence"]) for u in details.get("utility", [])]
+    outlook = details.get("outlook", {}).get("sentence")
+    if told or outlook:
+        listed = "".join(f"<li>{escape(t)}</li>" for t in [*([str(outlook)] if outlook else []), *told])
+        shown += f"<p>What theory says of the release:</p><ul>{listed}</ul>"
+    return shown
+
+
+def observations_part(trials: list[dict[str, Any]], noise: float, value: Tuned | None = None) -> str:
+    """Released observations in order: drawn, and in a table. While a run goes on there is no ``value`` yet."""
+    chosen = [value is not None and t["params"] == value.params for t in trials]
+    score, wide = (value.score, value.half_width) if value else (None, None)
+    drawn = trace([t["value"] for t in trials], noise, score, chosen=chosen, half_width=wide)
+    note = f", each with noise of standard deviation {noise:.2g}" if noise else ""
+    marks = " Diamonds are observations of the released parameters." if any(chosen) else ""
+    if value and score is not None:
+        marks += (
+            f" The dashed line is the released score: {value.details.get('score', 'the model of all observations')}."
+        )
+    names = list(trials[0]["params"])
+    rows = [
+        [i, *(number(t["params"].get(n), 5) for n in names), number(t["value"], 5)] for i, t in enumerate(trials, 1)
+    ]
+    return (
+        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{escape(marks)}</p>'
+        f"<details><summary>All observations</summary>{table(['trial', *names, 'noisy score'], rows)}</details>"
+    )
+
+
+def _path(details: dict[str, Any], params: dict[str, Any]) -> str:
+    """The way that noisy gradients led, parameter by parameter, and how far the surrogate can be off."""
+    which = details.get("chosen_start", 0)
+    points, traces = details["path"][which], details.get("bias_trace", [])
+    many = f"Start {which + 1} of {len(details['path'])} is shown. " if len(details["path"]) > 1 else ""
+    lost = f" {details['lost_steps']} gradients were lost in interrupted runs." if details.get("lost_steps") else ""
+    rows = []
+    for name in list(points[0])[:MOST_ROWS]:
+        along = [p[name] for p in points]
+        numbers = all(isinstance(v, (int, float)) for v in along)
+        rows.append([name, number(along[0]), number(params[name]), Html(spark(along) if numbers else "")])
+    rest = len(points[0]) - len(rows)
+    more = f"<p>and {rest} more parameters, all in the certificate.</p>" if rest > 0 else ""
+    steps = len(points) - 1
+    shown = (
+        f"<p>{many}{steps} steps along released gradients, each with noise of standard deviation "
+        f"{number(details.get('noise_scale', 0.0), 3)} per coordinate.{lost}</p>"
+        f"{table(['parameter', 'start', 'released', 'on the way'], rows, words=['parameter', 'on the way'])}{more}"
+    )
+    if traces and traces[which]:
+        shown += f"<h2>How far the surrogate may be off</h2>{_bias(traces[which])}"
+    return shown
+
+
+def _bias(traces: list[float]) -> str:
+    about = "the trace of the gradient's posterior covariance, known without data"
+    if max(traces) <= min(traces) * 1.001:
+        return f"<p>{number(traces[0])} after every step: {about}.</p>"
+    drawn = falling(traces, "Posterior variance of the gradient after each step", "step")
+    return f'{drawn}<p class="soft">{about[0].upper()}{about[1:]}.</p>'

@@ -1,0 +1,133 @@
+"""Any torch model, trained by DP-SGD through Opacus, as an algorithm for a front. Needs the extra ``torch``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import BadInput, choice, extra
+from tacit.privacy.subsampling import sampled_gaussian_epsilon, sampling_scheme
+from tacit.space import Array, Params, Space
+from tacit.trainers.by_lots import ByLots
+from tacit.trainers.examples import Unreleased
+from tacit.trainers.lots import Settings
+
+PURPOSE = "Opacus training"
+
+
+class OpacusModel(ByLots):
+    """A torch classifier by Opacus: ``make()`` gives a fresh module from features (m, d) to scores (m, classes).
+
+    Hyper-parameters are those of DP-SGD: epochs, lot, rate, variance, clip. ``mode`` is Opacus's way to per-example
+    norms, "hooks" or "ghost". ``space`` may replace the paper's domain for mnist.
+
+    Guarantee. ``epsilons`` is (epsilon, delta) for one record added or removed under Poisson sampling, the scheme that
+    Opacus draws by: another quantity than that of lots without replacement, and labelled so. Models are trained with
+    torch's own generators, seeded; none is released.
+    Follows. Abadi et al. 2016, as Opacus does it: noise of standard deviation clip x sqrt(variance) on the sum.
+    Differs. Opacus samples at rate 1 / ceil(n / lot), slightly under lot / n; so does our epsilon. It is computed by
+    ``tacit.privacy.subsampling``, exact at fractional orders, where Opacus's own accountants differ a little.
+    Edges. MissingExtra without torch and Opacus. Empty lots happen with Poisson sampling and are steps of pure noise.
+    """
+
+    name = "torch model, Opacus"
+    kind = "mnist"
+    most_classes = 1000
+    label = sampling_scheme("poisson", "add_remove").label
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        X: ArrayLike,
+        y: ArrayLike,
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        *,
+        mode: str = "hooks",
+        space: Space | Mapping[str, Any] | None = None,
+        classes: Sequence[Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        extra("torch", "torch", PURPOSE)
+        extra("opacus", "torch", PURPOSE)
+        self.make, self.mode = make, choice("mode", mode, ("hooks", "ghost"))
+        super().__init__(X, y, X_test, y_test, classes=classes, seed=seed)
+        if space is not None:
+            self.space = Space(space)
+
+    @classmethod
+    def from_table(cls, table: Any, target: str, seed: int = 0) -> Self:
+        """Refused: a table does not say which torch model to train."""
+        raise BadInput("the Opacus adapter needs a torch model; make it in Python: OpacusModel(make, X, y)")
+
+    def epsilons(self, params: Sequence[Params], delta: float) -> Array:
+        """Epsilon at delta of each configuration, (n,)."""
+        n = self.examples.records
+        s = [Settings.of(p, n) for p in params]
+        if not s:
+            return np.empty(0)
+        lots = np.array([math.ceil(n / x.lot) for x in s])
+        clip = np.array([x.clip for x in s])
+        found = sampled_gaussian_epsilon(
+            noise=clip * np.sqrt([x.variance for x in s]),
+            clip=clip,
+            records=n,
+            lot=n / lots,
+            steps=np.array([x.epochs for x in s]) * lots,
+            delta=delta,
+            scheme="poisson",
+            relation="add_remove",
+        )
+        return np.asarray(found, float)
+
+    def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
+        """One torch module for each seed."""
+        s = Settings.of(params, self.examples.records)
+        return Unreleased([self._trained(s, seed) for seed in seeds])
+
+    def _trained(self, s: Settings, seed: int) -> Any:
+        torch, opacus = extra("torch", "torch", PURPOSE), extra("opacus", "torch", PURPOSE)
+        data = torch.utils.data
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module, criterion = self.make(), torch.nn.CrossEntropyLoss()
+            coins = (torch.Generator().manual_seed(word) for word in _words(seed))
+            X = torch.as_tensor(self.examples.X, dtype=torch.float32)
+            loader = data.DataLoader(
+                data.TensorDataset(X, torch.as_tensor(self.examples.y)), batch_size=s.lot, generator=next(coins)
+            )
+            private = opacus.PrivacyEngine().make_private(
+                module=module,
+                optimizer=torch.optim.SGD(module.parameters(), lr=s.rate),
+                data_loader=loader,
+                noise_multiplier=s.variance**0.5,
+                max_grad_norm=s.clip,
+                poisson_sampling=True,
+                noise_generator=next(coins),
+                grad_sample_mode=self.mode,
+                **({"criterion": criterion} if self.mode == "ghost" else {}),
+            )
+            wrapped, optimiser, loader = private[0], private[1], private[-1]
+            criterion = private[2] if self.mode == "ghost" else criterion
+            for _ in range(s.epochs):
+                for x, y in loader:
+                    optimiser.zero_grad()
+                    criterion(wrapped(x), y).backward()
+                    optimiser.step()
+        return module.eval()
+
+    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+        torch = extra("torch", "torch", PURPOSE)
+        X = torch.as_tensor(self.examples.X_test, dtype=torch.float32)
+        modules = self.train(params, seeds).reveal()
+        with torch.no_grad():
+            found = [module(X).argmax(dim=1).numpy() for module in modules]
+        return np.array([f == self.examples.y_test for f in found])
+
+
+def _words(seed: int) -> list[int]:
+    return [int(w) for w in np.random.SeedSequence(seed).generate_state(2)]

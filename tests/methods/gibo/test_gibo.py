@@ -1,0 +1,482 @@
+"""DP-GIBO: its noise, its guarantee on neighbours, its settings, its refusals, and what it finds."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from shard_parts import Part
+
+import tacit
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError
+from tacit.methods.gibo import CLAIM, Problem, release, suggest_clip
+from tacit.methods.gibo.design import Designs, Settings
+from tacit.objective import Objective
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import Simulation
+from tacit.run.shards import STEPS, Shards
+from tacit.space import Choice, Float, Int, Space
+
+D, N = 4, 2000
+RNG = np.random.default_rng(0)
+TARGET = np.array([0.3, 0.7, 0.05, 0.5])
+DATA = TARGET + 0.1 * RNG.normal(size=(N, D))
+SPACE = Space({name: Float(0.0, 1.0) for name in "abcd"})
+
+
+class Silent:
+    """No noise at all, to see what is under it."""
+
+    simulated = True
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        return value
+
+
+def problem(
+    function=None, *, space=SPACE, trials=20, budget=None, records=N, noise=None, options=None, **more
+) -> Problem:
+    direction = more.pop("direction", "minimize")
+    asked = Objective(function or Part(DATA), records, (0.0, 1.0), direction)
+    settings = Settings.of(options or {}, (0.0, 1.0), space)
+    more.setdefault("accepted", True)
+    return Problem(asked, space, trials, budget or Budget.gdp(1.0), settings, noise=noise or Simulation(1), **more)
+
+
+def found(made) -> np.ndarray:
+    return np.array(list(made.value.params.values()))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"design": "simplex"},
+        {"design": "optimised", "batch": 2},
+        {"design": "optimised", "kernel": "polynomial", "lengthscale": 0.3, "centring": "theta"},
+        {"design": "adaptive", "tolerance": 0.3},
+        {"kernel": "matern52"},
+        {"step": "adam", "rate": 0.1},
+        {"step": "plain", "rate": 1.0},
+        {"step": "momentum", "rate": 0.2},
+        {"starts": 3},
+        {"average": 0.0},
+    ],
+    ids=lambda o: "-".join(map(str, o.values())) or "default",
+)
+def test_every_variant_finds_the_optimum(options) -> None:
+    made = release(problem(trials=40, options=options))
+    assert np.abs(found(made) - TARGET).max() < 0.06
+
+
+def test_the_noise_is_two_b_root_t_over_n_mu() -> None:
+    for trials, mu, clip in ((20, 1.0, 0.25), (150, 0.5, 1.0), (1, 2.0, 3.0)):
+        p = problem(trials=trials, budget=Budget.gdp(mu), options={"clip": clip, "scan": 0})
+        assert p.mechanism.scale == pytest.approx(2 * clip * math.sqrt(trials) / (N * mu), rel=1e-8)
+    scored = problem(options={"score_budget": 0.1, "scan": 8, "scan_budget": 0.09})
+    assert scored.mechanism.scale == pytest.approx(2 * 0.25 * math.sqrt(20) / (N * 0.9), rel=1e-8)
+    assert scored.scanning.scale == pytest.approx(math.sqrt(8) / (N * 0.3), rel=1e-8)
+    assert release(scored).value.details["noise_scale"] == scored.mechanism.scale
+
+
+def test_released_gradients_carry_noise_of_that_scale() -> None:
+    """Chi-square with 8,000 degrees of freedom: false alarm below 1e-6."""
+    options = {
+        "step": "plain",
+        "rate": 1e-12,
+        "radius": 0.2,
+        "scan": 0,
+    }  # stays where it is, so that the exact gradient is the same every time
+    exact = np.array(release(problem(trials=1, options=options, noise=Silent())).value.details["gradients"][0][0])
+    p = problem(trials=2000, options=options, budget=Budget.gdp(3.0))
+    noise = np.array(release(p).value.details["gradients"][0]) - exact
+    assert noise.std() == pytest.approx(p.mechanism.scale, rel=0.05)
+
+
+def extreme_gap(p_options: dict, records: int) -> tuple[float, Problem]:
+    """How far the exact mean gradient moves when a record of slope +huge is replaced by one of slope -huge."""
+    space = Space({"x": Float(0.0, 1.0)})
+
+    def losses(sign):
+        return lambda params: np.r_[sign * 1e300 * params["x"], np.zeros(records - 1)]
+
+    first = problem(losses(+1), space=space, records=records, noise=Silent(), **p_options)
+    other = problem(losses(-1), space=space, records=records, noise=Silent(), **p_options)
+    ours, theirs = (release(q).value.details["gradients"][0] for q in (first, other))
+    return abs(ours[0][0] - theirs[0][0]), first
+
+
+def test_the_worst_neighbours_are_as_far_apart_as_the_guarantee_says_and_no_further() -> None:
+    gap, p = extreme_gap({"trials": 1, "budget": Budget.gdp(1.0), "options": {"scan": 0}}, 100)
+    assert gap == pytest.approx(2 * p.settings.clip / 100, rel=1e-9)
+    assert gap / p.mechanism.scale <= 1.0  # mu of one step, exactly
+    assert gap / p.mechanism.scale == pytest.approx(1.0, rel=1e-7)
+
+
+class HalfNoise(Simulation):
+    """A mutant: half the noise that was paid for."""
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        return super().gaussian_whole(value, scale / 2)
+
+
+def told_apart(source: type[Simulation], runs: int = 500) -> float:
+    """A 99% lower bound on mu from whole runs on two neighbours, by the sum of a path's gradients."""
+    space, records = Space({"x": Float(0.0, 1.0)}), 50
+    options = {"step": "plain", "rate": 1e-9, "scan": 0}  # stays in place, where the two neighbours differ most
+
+    def path(sign: float, seed: int) -> float:
+        def losses(params):
+            return np.r_[sign * 1e3 * params["x"], np.zeros(records - 1)]
+
+        p = problem(losses, space=space, records=records, trials=2, options=options, noise=source(seed))
+        return float(np.sum(release(p).value.details["gradients"][0]))
+
+    slack = math.sqrt(math.log(2 / 0.005) / (2 * runs))  # Hoeffding, for both rates
+    hits = np.mean([path(+1.0, seed) > 0 for seed in range(runs)]) - slack
+    alarms = np.mean([path(-1.0, runs + seed) > 0 for seed in range(runs)]) + slack
+    return float(ndtri(hits) - ndtri(alarms))
+
+
+def test_two_neighbours_are_told_apart_no_better_than_claimed_and_half_the_noise_is_caught() -> None:
+    """False alarm at most 1%."""
+    assert 0.5 < told_apart(Simulation) <= 1.0
+    assert told_apart(HalfNoise) > 1.0
+
+
+def test_nothing_private_is_in_the_release_or_its_words() -> None:
+    p = problem(options={"score_budget": 0.1, "starts": 2})
+    document = json.dumps(release(p).certificate())
+    exact = release(problem(options={"score_budget": 0.1, "starts": 2}, noise=Silent())).value.details["gradients"][0][
+        0
+    ]
+    assert all(repr(x) not in document for x in exact)
+    assert repr(float(Part(DATA)(release(p).value.params).mean())) not in document
+    assert "Part" not in repr(p)
+
+
+def test_the_result_tells_its_path_noise_bias_and_claim() -> None:
+    made = release(problem(trials=7, options={"design": "simplex"}))
+    value, details = made.value, made.value.details
+    assert value.score is None
+    assert (value.method, len(details["path"][0]), len(details["gradients"][0])) == ("gibo", 8, 7)
+    assert len(details["bias_trace"][0]) == 7
+    assert details["evaluations"] == 32 + 7 * (D + 1)
+    assert len(details["scan"]["scores"]) == len(details["scan"]["places"]) == 32
+    assert details["path"][0][0] == details["scan"]["places"][int(np.argmin(details["scan"]["scores"]))]
+    assert details["claim"] == CLAIM
+    assert "local optimum up to a privacy-dependent error" in CLAIM
+    assert made.guarantee.notion == "none"  # simulated
+
+
+def test_the_guarantee_is_unconditional_and_of_the_whole_budget() -> None:
+    p = Problem(
+        Objective(Part(DATA), N, (0.0, 1.0)), SPACE, 3, Budget.approximate(1.0, 1e-6), Settings.of({}, (0, 1), SPACE)
+    )
+    made = release(p)
+    assert made.guarantee.unconditional
+    assert made.guarantee.epsilon(1e-6) == pytest.approx(1.0)
+    assert made.guarantee.unit == "one validation record replaced"
+
+
+def test_a_score_is_a_paid_release_of_its_own() -> None:
+    made = release(problem(options={"score_budget": 0.25}))
+    exact = Part(DATA)(made.value.params).mean()
+    assert made.value.deviation == pytest.approx(1.0 / (N * math.sqrt(0.25)), rel=1e-6)
+    assert made.value.score == pytest.approx(exact, abs=6 * made.value.deviation)
+    assert made.value.score != exact
+
+
+def test_the_best_of_several_starts_is_chosen_by_its_noisy_score() -> None:
+    def two_wells(params):
+        x = params["x"]
+        return np.full(N, min((x - 0.1) ** 2 + 0.2, (x - 0.85) ** 2))
+
+    space = Space({"x": Float(0.0, 1.0)})
+    options = {"starts": 2, "start": [{"x": 0.1}, {"x": 0.8}]}
+    made = release(problem(two_wells, space=space, options=options))
+    assert made.value.details["chosen_start"] == 1
+    assert made.value.params["x"] == pytest.approx(0.85, abs=0.05)
+    assert [len(path) for path in made.value.details["path"]] == [11, 11]
+
+
+def test_a_scan_begins_in_the_better_of_two_basins() -> None:
+    def basins(params):
+        x = np.array(list(params.values()))
+        return np.full(N, min(0.2 + ((x - 0.6) ** 2).mean(), 4 * ((x - 0.15) ** 2).mean()))
+
+    space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)})
+    from_scan, from_middle = (release(problem(basins, space=space, options=o)) for o in ({}, {"scan": 0}))
+    np.testing.assert_allclose(found(from_scan), 0.15, atol=0.05)
+    np.testing.assert_allclose(found(from_middle), 0.6, atol=0.05)
+
+
+def test_a_scan_is_left_out_where_its_noise_would_choose_and_its_budget_goes_to_the_steps() -> None:
+    loud, quiet, asked = (
+        problem(budget=Budget.gdp(mu), options=o) for mu, o in ((0.1, {}), (1.0, {}), (0.1, {"scan": 32}))
+    )
+    assert (loud.settings.scan, loud.scanning, len(loud.places)) == (0, None, 1)
+    assert loud.mechanism.scale == pytest.approx(problem(budget=Budget.gdp(0.1), options={"scan": 0}).mechanism.scale)
+    assert quiet.settings.scan == asked.settings.scan == 32
+    assert asked.scanning.scale > 0.03 >= quiet.scanning.scale
+
+
+def test_where_noise_explains_every_difference_the_middle_is_kept() -> None:
+    """The middle stays with probability 0.80: fewer than 20 of 40 has probability 4e-6."""
+    begun = [release(problem(lambda params: np.full(N, 0.5), trials=1, noise=Simulation(s))) for s in range(40)]
+    middle = dict.fromkeys("abcd", 0.5)
+    kept = sum(made.value.details["path"][0][0] == middle for made in begun)
+    assert kept >= 20
+
+
+def test_several_starts_begin_at_the_best_places_of_the_scan() -> None:
+    details = release(problem(options={"starts": 3})).value.details
+    best = np.argsort(details["scan"]["scores"])[:3]
+    assert [path[0] for path in details["path"]] == [details["scan"]["places"][i] for i in best]
+
+
+def test_a_scan_that_was_claimed_and_lost_begins_in_the_middle_and_is_not_drawn_again(tmp_path) -> None:
+    file = tmp_path / "gibo.jsonl"
+    release(problem(trials=2, file=file))
+    kept = file.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(kept) if '"keep": "scan"' in line)
+    file.write_text("".join(kept[:at]))
+    details = release(problem(trials=2, file=file)).value.details
+    assert details["path"][0][0] == dict.fromkeys("abcd", 0.5)
+    assert details["scan"]["scores"] == [None] * 32
+    assert '"keep": "scan"' not in file.read_text()
+
+
+def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_path) -> None:
+    file = tmp_path / "gibo.jsonl"
+    release(problem(trials=2, file=file))
+    first = json.loads(file.read_text().splitlines()[0])
+    for name in ("scan", "scan_budget"):  # settings that it did not have
+        del first["terms"]["settings"][name]
+    file.write_text(json.dumps(first) + "\n")
+
+    def never(params):
+        raise AssertionError("evaluated")
+
+    with pytest.raises(BadInput, match=r"other terms \(settings\); use another folder"):
+        release(problem(never, trials=2, file=file))
+
+
+def test_the_radius_shrinks_from_the_first_step_to_the_last() -> None:
+    middle, settings = np.full(D, 0.5), Settings.of({}, (0, 1), SPACE)
+    designs = Designs(settings, SPACE, 6)
+    reached = [np.abs(designs.at(middle, t).points - middle).max() for t in range(6)]
+    np.testing.assert_allclose(reached, np.geomspace(0.3, 0.05, 6))
+    fixed = Designs(Settings.of({"radius": 0.2}, (0, 1), SPACE), SPACE, 6)
+    np.testing.assert_allclose([np.abs(fixed.at(middle, t).points - middle).max() for t in (0, 5)], 0.2)
+
+
+def test_maximising_is_minimising_the_negative() -> None:
+    def negative(params):
+        return 1 - Part(DATA)(params)
+
+    up = release(problem(negative, direction="maximize"))
+    np.testing.assert_allclose(found(up), found(release(problem())), atol=1e-12)
+
+
+def test_whole_numbers_and_log_scales_go_through_the_space() -> None:
+    space = Space({"depth": Int(1, 8), "rate": Float(1e-4, 1.0, log=True)})
+
+    def losses(params):
+        assert isinstance(params["depth"], int)
+        return np.full(N, 0.02 * (params["depth"] - 6) ** 2 + 0.05 * (math.log10(params["rate"]) + 2) ** 2)
+
+    made = release(problem(losses, space=space, trials=40))
+    assert made.value.params["depth"] in (5, 6, 7)
+    assert math.log10(made.value.params["rate"]) == pytest.approx(-2, abs=0.2)
+
+
+def test_everything_but_the_noise_is_deterministic() -> None:
+    for options in ({}, {"design": "optimised", "batch": 3}, {"starts": 2}):
+        first, again = (release(problem(options=options, trials=8)).value.to_json() for _ in range(2))
+        assert first == again
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_an_executor_and_shards_give_the_same_path_to_the_last_bit(kind) -> None:
+    alone = release(problem(trials=5)).value.to_json()
+    with kind(2) as pool:
+        assert release(problem(trials=5, executor=pool)).value.to_json() == alone
+        shards = Shards([Part(part) for part in np.split(DATA, (17, 900))])
+        assert release(problem(shards, trials=5, executor=pool)).value.to_json() == alone
+        assert release(problem(shards, trials=5)).value.to_json() == alone
+
+
+def test_designs_stay_in_the_cube_and_their_weights_sum_to_zero() -> None:
+    rng = np.random.default_rng(0)
+    for options in ({}, {"design": "simplex"}, {"design": "optimised"}, {"design": "optimised", "centring": "theta"}):
+        designs = Designs(Settings.of(options, (0, 1), SPACE), SPACE)
+        for t in range(4):
+            theta = rng.choice([0.0, 0.02, 0.5, 1.0], size=D)
+            made = designs.at(theta, t)
+            assert ((made.points >= 0) & (made.points <= 1)).all()
+            np.testing.assert_allclose(made.weights.sum(axis=1), 0, atol=1e-6 * np.abs(made.weights).max())
+
+
+def test_reuse_is_capped() -> None:
+    designs = Designs(Settings.of({"design": "optimised", "batch": 2, "reuse": 3}, (0, 1), SPACE), SPACE)
+    sizes = [len(designs.at(np.full(D, 0.5 + 0.05 * t), t).points) for t in range(5)]
+    assert max(sizes) <= 5
+    fresh = Designs(Settings.of({"design": "optimised", "batch": 2, "reuse": 0}, (0, 1), SPACE), SPACE)
+    assert [len(fresh.at(np.full(D, 0.5), t).points) for t in range(3)] == [2, 2, 2]
+
+
+def test_places_that_coincide_are_evaluated_once() -> None:
+    space, seen = Space({"x": Int(0, 2)}), []
+
+    def losses(params):
+        seen.append(params["x"])
+        return np.full(N, 0.1 * params["x"])
+
+    release(problem(losses, space=space, trials=2, options={"design": "optimised", "batch": 4, "scan": 0}))
+    assert len(seen) <= 3
+    seen.clear()
+    p = problem(losses, space=space, trials=1)
+    assert len(p.places) == 3  # of 32 that were asked for
+    assert p.scanning.scale == pytest.approx(math.sqrt(3 / 0.3) / N, rel=1e-8)
+    release(p)
+    assert sorted(seen[:3]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("spoil", [math.nan, math.inf, -math.inf, 1e300])
+def test_one_spoiled_record_breaks_nothing(spoil) -> None:
+    def losses(params):
+        out = Part(DATA)(params)
+        out[0] = spoil * params["a"]
+        return out
+
+    made = release(problem(losses, trials=40))
+    assert np.abs(found(made) - TARGET).max() < 0.06
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"options": {"start": {"a": 2.0, "b": 0.5, "c": 0.5, "d": 0.5}}}, "outside"),
+        ({"options": {"start": {"a": 0.5}}}, "needs a value for 'b'"),
+        ({"options": {"start": [dict.fromkeys("abcd", 0.5)] * 2}}, "starting points"),
+        ({"options": {"clip": 0.0}}, "clip must be positive"),
+        ({"options": {"clip": -1.0}}, "clip must be positive"),
+        ({"options": {"clip": math.nan}}, "clip must be finite"),
+        ({"options": {"design": "adaptive", "tolerance": 1.0, "batch": D + 2}}, r"at most d \+ 1 = 5"),
+        ({"options": {"design": "adaptive"}}, "needs tolerance"),
+        ({"options": {"design": "spiral"}}, "design must be one of"),
+        ({"options": {"kernel": "polynomial"}}, "optimised"),
+        ({"options": {"batch": 3}}, "own places"),
+        ({"options": {"rate": 0.0}}, "rate must be positive"),
+        ({"options": {"lengthscale": [1.0, 2.0]}}, "lengthscale must be one number or 4"),
+        ({"options": {"starts": 2, "score_budget": 0.0}}, "several starts need score_budget"),
+        ({"options": {"starts": 30}}, "30 starts need"),
+        ({"options": {"starts": 4, "scan": 3}}, "3 places cannot give 4 starts"),
+        ({"options": {"scan": 8, "start": dict.fromkeys("abcd", 0.5)}}, "start or scan, not both"),
+        ({"options": {"scan": -1}}, "scan must be at least 0"),
+        ({"options": {"scan_budget": 0.95, "score_budget": 0.05}}, "leave something to the steps"),
+        ({"options": {"radius": (0.3, 0.2, 0.1)}}, "the first and the last radius"),
+        ({"options": {"radius": (0.3, 0.0)}}, "radius must be positive"),
+        ({"options": {"average": 2.0}}, "average"),
+        ({"options": {"eta": 1.0}}, "takes no option eta"),
+        ({"options": {"evaluation_noise": -1.0}}, "evaluation_noise"),
+        ({"trials": 0}, "trials must be at least 1"),
+        ({"budget": Budget("gdp", 0.0)}, "mu = 0 allows no release"),
+        ({"accepted": False, "budget": Budget.gdp(0.001)}, "Nothing was spent"),
+        ({"space": Space({"kind": Choice(["a", "b"]), "b": Float(0, 1)})}, "fix 'kind'.*method 'observed'"),
+    ],
+)
+def test_bad_input_is_refused_before_any_evaluation(change, why) -> None:
+    def never(params):
+        raise AssertionError("evaluated")
+
+    with pytest.raises(BadInput, match=why):
+        release(problem(never, **change))
+
+
+def test_a_budget_of_zero_or_without_gaussian_noise_is_refused() -> None:
+    with pytest.raises(BadInput, match="mu must be positive"):
+        Budget.gdp(0.0)
+    with pytest.raises(GuaranteeError, match="not pure"):
+        problem(budget=Budget.pure(1.0))
+    with pytest.raises(BadInput, match="needs a budget"):
+        problem(budget="much")
+
+
+def test_a_clip_is_suggested_from_public_records() -> None:
+    public = TARGET + 0.1 * np.random.default_rng(5).normal(size=(300, D))
+    clip = suggest_clip(Part(public), SPACE)
+    assert 0.1 < clip < 1.0  # the mean of squared distances has slopes of (x - t)/2 along each axis
+    assert suggest_clip(Part(public), SPACE, quantile=0.9) > clip
+    made = release(problem(options={"clip": clip}, trials=40))
+    assert np.abs(found(made) - TARGET).max() < 0.06
+
+
+def test_the_sum_of_all_records_stays_within_whole_numbers() -> None:
+    p = problem(trials=1, noise=Silent(), options={"clip": 1e-6})
+    gradient = np.array(release(p).value.details["gradients"][0][0])
+    assert np.linalg.norm(gradient) <= 1e-6 * (1 + 1e-9)
+    assert STEPS == 2**32
+
+
+def test_a_ledger_refuses_before_anything_is_evaluated(tmp_path) -> None:
+    def never(params):
+        raise AssertionError("evaluated")
+
+    ledger = tacit.Ledger.open(tmp_path / "l.db", "l", Budget.gdp(0.5))
+    asked = Objective(never, N, (0.0, 1.0))
+    with pytest.raises(BudgetRefused, match="Nothing was released"):
+        release(Problem(asked, SPACE, 3, Budget.gdp(1.0), Settings.of({}, (0, 1), SPACE), ledger=ledger))
+    with pytest.raises(BadInput, match="simulated noise"):
+        problem(ledger=ledger)
+
+
+def test_tune_keeps_a_folder_and_goes_on_from_it(tmp_path) -> None:
+    arguments = {"records": N, "bounds": (0.0, 1.0), "budget": Budget.gdp(1.0), "trials": 5, "method": "gibo"}
+    first = tacit.tune(Part(DATA), SPACE, **arguments, out=tmp_path / "out", clip=0.3, step="adagrad", progress=False)
+    assert json.loads((tmp_path / "out" / "certificate.json").read_text()) == first.certificate()
+    again = tacit.tune(Part(DATA), SPACE, **arguments, out=tmp_path / "out", clip=0.3, step="adagrad", progress=False)
+    assert again.value.to_json() == first.value.to_json()
+    with pytest.raises(BadInput, match=r"other terms \(settings\)"):
+        tacit.tune(Part(DATA), SPACE, **arguments, out=tmp_path / "out", clip=0.4, progress=False)
+    for extra in ({"storage": "sqlite://"}, {"candidates": 5}, {"at_once": 2}):
+        with pytest.raises(BadInput, match="keeps its own journal"):
+            tacit.tune(Part(DATA), SPACE, **arguments, **extra)
+    with pytest.raises(BadInput, match="Nothing was spent"):
+        tacit.tune(Part(DATA[:5]), SPACE, **{**arguments, "records": 5}, out=tmp_path / "never")
+    assert not (tmp_path / "never").exists()
+
+
+def test_the_command_tunes_by_gibo(tmp_path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\ndef losses(p):\n    return np.full(3000, (p['x'] - 0.3) ** 2 + (p['y'] - 0.6) ** 2)\n"
+    )
+    (tmp_path / "space.toml").write_text("x = {low = 0.0, high = 1.0}\ny = {low = 0.0, high = 1.0}\n")
+    command = [
+        sys.executable,
+        "-c",
+        "from tacit.cli import main; main()",
+        "tune",
+        "mine:losses",
+        "--space",
+        "space.toml",
+        "--records",
+        "3000",
+    ]
+    command += ["--bounds", "0", "1", "--method", "gibo", "--trials", "15", "--option", "clip=0.5", "--out", "release"]
+    done = subprocess.run(
+        [*command, "--option", "score_budget=0.1", "--json"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert abs(document["params"]["x"] - 0.3) < 0.1
+    assert document["value"]["details"]["settings"]["clip"] == 0.5
+    assert document["score"] is not None
+    assert (tmp_path / "release" / "report.html").exists()

@@ -1,0 +1,383 @@
+"""Private observations: the stated noise, never more draws than were paid for, one payment whatever dies when."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from observed_parts import BUDGET, SPACE, Counting, N, at, bowl, claims, finished, study, terms, trials_of, tuned
+from optuna.trial import TrialState
+from scipy import stats
+
+import tacit
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
+from tacit.methods import tune as tuning
+from tacit.methods.observed import Observations, Terms, run
+from tacit.methods.tuned import Tuned
+from tacit.objective import Objective
+from tacit.privacy.noise import Exact
+from tacit.privacy.release import digest
+
+fork = get_context("fork")
+
+
+@pytest.fixture(autouse=True)
+def quiet_optuna() -> None:
+    logging.getLogger("optuna").setLevel(logging.WARNING)
+
+
+# The noise
+
+
+@pytest.mark.parametrize(("records", "bounds", "trials", "mu"), [(100, (0, 1), 1, 1.0), (5000, (-3, 7), 50, 0.3)])
+def test_the_noise_is_width_root_trials_over_records_mu(records: int, bounds: Any, trials: int, mu: float) -> None:
+    promised = Terms(records, bounds, tacit.Budget.gdp(mu), trials)
+    width = bounds[1] - bounds[0]
+    assert promised.mechanism().scale == pytest.approx(width * trials**0.5 / (records * mu), rel=1e-6)
+    assert promised.mechanism().scale >= width * trials**0.5 / (records * mu)
+
+
+def test_the_noise_of_a_run_has_the_stated_deviation() -> None:
+    """Chi-squared over 400 observations; false alarm 1e-6."""
+    observations = Observations(study(), terms(400))
+    run(observations, Objective(lambda params: np.full(N, 0.5), N, (0.0, 1.0)), tacit.Space(SPACE).distributions)
+    values = np.array([t.value for t in observations.study.get_trials()])
+    low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], 400)
+    assert len(values) == 400
+    assert low < (((values - 0.5) / (400**0.5 / (N * BUDGET.mu()))) ** 2).sum() < high
+
+
+@pytest.mark.parametrize("budget", [BUDGET, tacit.Budget.zcdp(0.1), tacit.Budget.gdp(0.4)], ids=lambda b: b.notion)
+def test_the_guarantee_is_the_budget(budget: tacit.Budget) -> None:
+    guarantee = terms(30, budget).guarantee()
+    assert guarantee.unconditional
+    assert guarantee.unit == "one validation record replaced"
+    if budget.notion == "approximate":
+        assert guarantee.epsilon(budget.delta) == pytest.approx(budget.amount, rel=1e-9)
+        assert guarantee.quoted() == pytest.approx((budget.amount, budget.delta))
+    else:  # a Gaussian mechanism of mu is exactly mu-GDP and mu^2/2-zCDP
+        assert guarantee.budget is not None
+        assert guarantee.budget.amount == {"gdp": budget.amount, "zcdp": (2 * budget.amount) ** 0.5}[budget.notion]
+
+
+def test_the_shares_of_all_trials_compose_to_the_whole() -> None:
+    promised = terms(50)
+    whole = tacit.compose([promised.mechanism().guarantee] * 50)
+    assert whole.epsilon(1e-6) <= promised.guarantee().epsilon(1e-6) * (1 + 1e-9)
+
+
+def test_a_pure_budget_is_refused_with_its_remedy() -> None:
+    with pytest.raises(GuaranteeError, match=r"not pure.*Budget\.approximate\(epsilon, delta\)"):
+        tuned(budget=tacit.Budget.pure(1.0))
+
+
+def test_simulated_noise_has_no_guarantee_and_is_not_charged(tmp_path: Path) -> None:
+    assert tuned(noise=tacit.Simulation(0)).guarantee.kind == "none"
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    with pytest.raises(BadInput, match="simulated noise has no guarantee"):
+        tuned(noise=tacit.Simulation(0), ledger=ledger)
+    assert ledger.entries() == []
+
+
+# No more draws than were paid for
+
+
+def test_a_draw_is_claimed_in_the_storage_before_it_is_made(tmp_path: Path) -> None:
+    seen = []
+
+    class Watching(Counting):
+        def gaussian_whole(self, value: int, scale: float) -> int:
+            noisy = super().gaussian_whole(value, scale)
+            seen.append((self.draws, claims(at(tmp_path))))
+            return noisy
+
+    tuned(storage=at(tmp_path), noise=Watching())
+    assert seen == [(i, i) for i in range(1, 6)]
+
+
+def test_resumed_runs_draw_no_more_than_was_paid_for(tmp_path: Path) -> None:
+    noise = Counting()
+    for stop in (2, 1, 1, 99):
+
+        def stops(params: dict[str, Any], left: list[int] = [stop]) -> np.ndarray:  # noqa: B006
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return bowl(params)
+
+        try:
+            tuned(stops, out=tmp_path, noise=noise)
+        except KeyboardInterrupt:
+            before = finished(at(tmp_path))
+        else:
+            assert finished(at(tmp_path))[: len(before)] == before
+    assert noise.draws == 5 == claims(at(tmp_path)) == len(finished(at(tmp_path)))
+    assert all(t.state.is_finished() for t in trials_of(at(tmp_path)))
+
+
+def test_a_stop_while_the_samplers_load_costs_no_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as slow:
+        slow.setattr("tacit.methods.observed.prepared", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tuned(storage=at(tmp_path))
+    assert claims(at(tmp_path)) == 0
+    assert len(tuned(storage=at(tmp_path)).value.trials) == 5
+
+
+def test_threads_that_share_a_study_draw_no_more_than_was_paid_for() -> None:
+    noise, start, got = Counting(), threading.Barrier(12), list[float]()
+    observations = Observations(study(), terms(5), noise=noise)
+
+    def observe() -> None:
+        trial = observations.study.ask(tacit.Space(SPACE).distributions)
+        start.wait(30)
+        try:
+            got.append(observations.observe(trial, 0))
+        except BudgetRefused:
+            return
+
+    threads = [threading.Thread(target=observe) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == noise.draws <= 5
+    with pytest.raises(BudgetRefused, match="5 observations were paid for"):
+        observations.observe(observations.study.ask(), 0)
+
+
+def test_a_trial_is_observed_once() -> None:
+    observations = Observations(study(), terms(5))
+    trial = observations.study.ask()
+    observations.observe(trial, 0)
+    with pytest.raises(BudgetRefused, match="a second look is not paid for"):
+        observations.observe(trial, 0)
+    assert observations.left() == 4
+
+
+def test_a_trial_object_made_before_the_draw_cannot_draw_again(tmp_path: Path) -> None:
+    noise = Counting()
+    observations = Observations(study(at(tmp_path)), terms(5), noise=noise)
+    trial = observations.study.ask()
+    copies = [optuna.Trial(observations.study, trial._trial_id) for _ in range(3)]
+    observations.observe(trial, 0)
+    for copy in copies:
+        with pytest.raises(BudgetRefused, match="a second look is not paid for"):
+            observations.observe(copy, 0)
+    assert (noise.draws, observations.left()) == (1, 4)
+
+
+def racing(storage: str, ledger: str, start: Any, drawn: str) -> None:
+    class Noted(Exact):
+        def gaussian_whole(self, value: int, scale: float) -> int:
+            with open(drawn, "a") as file:
+                file.write(".")
+            return super().gaussian_whole(value, scale)
+
+    start.wait(60)
+    with tacit.Ledger.open(ledger, "icu") as opened:
+        release = tuned(storage=storage, trials=12, noise=Noted(), ledger=opened)
+    print(digest(release.value))
+
+
+def test_two_processes_on_one_study_draw_no_more_than_was_paid_for(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    Observations(study(at(tmp_path)), terms(12), ledger=ledger)  # two that begin a study at once might both pay
+    start, arguments = fork.Barrier(2), (at(tmp_path), str(tmp_path / "ledger.db"))
+    children = [fork.Process(target=racing, args=(*arguments, start, str(tmp_path / "drawn"))) for _ in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    values = [value for _, value in finished(at(tmp_path))]
+    assert len((tmp_path / "drawn").read_text()) == len(values) <= 12
+    assert claims(at(tmp_path)) >= 12
+    assert len(values) >= 11  # at most one draw is lost when both reach for the last
+    assert len(set(values)) == len(values)
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
+    again = tuned(storage=at(tmp_path), trials=12, ledger=ledger)
+    assert [t["value"] for t in again.value.trials] == values[: len(again.value.trials)]
+
+
+def test_of_two_that_answer_at_once_the_first_recorded_answers_for_both(tmp_path: Path) -> None:
+    """The other stores and records its answer between ours being stored and recorded."""
+
+    class Overtaken(tacit.Ledger):
+        other: tacit.Release | None = None
+
+        def settle(self, payment: Any, given: str) -> None:
+            if self.other is None:
+                quicker = Observations(study(at(tmp_path)), terms(), ledger=ledger)
+                value = replace(Tuned.from_json(quicker.answer()), score=0.25)
+                self.other = tacit.Release(value, quicker.guarantee, quicker.payment)
+                quicker.give(value.to_json(), digest(value))
+            super().settle(payment, given)
+
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    slower = Overtaken.open(tmp_path / "ledger.db", "icu")
+    release = tuned(storage=at(tmp_path), ledger=slower)
+    assert release.value == slower.other.value
+    assert release.value.score == 0.25
+    for again in (slower, ledger):
+        assert tuned(storage=at(tmp_path), ledger=again).value == release.value
+    assert ledger.verify_certificate(release.certificate()).paid
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
+
+
+# Processes that die
+
+
+class DyingLedger(tacit.Ledger):
+    point = ""
+
+    def charge(self, *given: Any) -> Any:
+        payment = super().charge(*given)
+        if self.point == "after the charge":
+            die()
+        return payment
+
+    def settle(self, *given: Any) -> None:
+        if self.point == "after the answer":
+            die()
+        super().settle(*given)
+        if self.point == "after the settlement":
+            die()
+
+
+class DyingNoise(Counting):
+    def __init__(self, point: str) -> None:
+        super().__init__()
+        self.point = point
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        if self.point == "after the claim" and self.draws == 2:
+            die()
+        noisy = super().gaussian_whole(value, scale)
+        if self.point == "after the draw" and self.draws == 3:
+            die()
+        return noisy
+
+
+def die(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying(folder: str, point: str) -> None:
+    """A whole run that is killed at a point of its third trial, of its payment or of its end."""
+    calls = [0]
+
+    def losses(params: dict[str, Any]) -> np.ndarray:
+        calls[0] += 1
+        if point == "before the evaluation" and calls[0] == 3:
+            die()
+        return bowl(params)
+
+    if point == "before the claim":
+        observe = Observations.observe
+        Observations.observe = lambda self, *a: die() if calls[0] == 3 else observe(self, *a)  # type: ignore[method-assign]
+    if point == "before the answer":
+        tuning._released = die  # type: ignore[assignment]
+    DyingLedger.point = point
+    with DyingLedger.open(Path(folder) / "ledger.db", "icu", BUDGET) as ledger:
+        tuned(losses, out=Path(folder) / "out", ledger=ledger, noise=DyingNoise(point))
+
+
+POINTS = {  # what is finished, and what is claimed, when a run dies there
+    "after the charge": (0, 0),
+    "before the evaluation": (2, 2),
+    "before the claim": (2, 2),
+    "after the claim": (2, 3),
+    "after the draw": (2, 3),
+    "before the answer": (5, 5),
+    "after the answer": (5, 5),
+    "after the settlement": (5, 5),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_run_goes_on_without_paying_or_drawing_twice(point: str, tmp_path: Path) -> None:
+    child = fork.Process(target=dying, args=(str(tmp_path), point))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    done, claimed = POINTS[point]
+    storage, before = at(tmp_path / "out"), finished(at(tmp_path / "out"))
+    assert (len(before), claims(storage)) == (done, claimed)
+
+    noise, ledger = Counting(), tacit.Ledger.open(tmp_path / "ledger.db", "icu")
+    release = tuned(out=tmp_path / "out", ledger=ledger, noise=noise)
+    assert noise.draws == 5 - claimed
+    assert claims(storage) == 5
+    assert finished(storage)[:done] == before
+    assert all(t.state.is_finished() for t in trials_of(storage))
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
+    ledger.verify()
+    assert ledger.verify_certificate(release.certificate()).paid
+    assert digest(tuned(out=tmp_path / "out", ledger=ledger).value) == digest(release.value)
+
+
+def test_a_run_whose_only_draw_was_lost_says_so(tmp_path: Path) -> None:
+    observations = Observations(study(at(tmp_path)), terms(1))
+    observations.observe(observations.study.ask(tacit.Space(SPACE).distributions), 0)
+    with pytest.raises(TacitError, match="paid observations were lost"):
+        tuned(out=tmp_path, trials=1)
+
+
+SLOW = """
+import pathlib, time
+import numpy as np
+
+def losses(params):
+    calls = pathlib.Path("calls")
+    calls.write_text(calls.read_text() + "." if calls.exists() else ".")
+    if len(calls.read_text()) == 3:
+        pathlib.Path("slow").touch()
+        time.sleep(60)
+    return np.full(2000, (params["x"] - 0.3) ** 2)
+"""
+
+
+def test_ctrl_c_keeps_what_was_observed_and_a_second_run_finishes(tmp_path: Path) -> None:
+    (tmp_path / "slow_model.py").write_text(SLOW)
+    (tmp_path / "space.toml").write_text("x = {low = 0.0, high = 1.0}\n")
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "default", BUDGET)
+    command = [str(Path(sys.executable).parent / "tacit"), "tune", "slow_model:losses", "--space", "space.toml"]
+    command += ["--records", "2000", "--bounds", "0", "1", "--trials", "4", "--method", "random"]
+    command += ["--out", "out", "--ledger", "ledger.db"]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background is born deaf to Ctrl-C
+    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=heed, **pipes) as running:
+        while not (tmp_path / "slow").exists():
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        out, told = running.communicate()
+    assert (running.returncode, out) == (130, "")
+    assert "interrupted" in told
+    assert "To go on: " in told
+    assert "Traceback" not in told
+    states = [t.state for t in trials_of(at(tmp_path / "out"))]
+    assert states == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.FAIL]
+    before = finished(at(tmp_path / "out"))
+
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    after = finished(at(tmp_path / "out"))
+    assert (len(after), after[:2]) == (4, before)
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]

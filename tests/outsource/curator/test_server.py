@@ -1,0 +1,362 @@
+"""The service, in one process: who gets in, what is refused, what a client makes of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from outsource_parts import hill, some_rows
+
+from tacit.errors import BadInput, ObjectiveError
+from tacit.outsource.curator import Curator
+from tacit.outsource.curator.gate import Bucket
+from tacit.outsource.curator.server import create_app, serve
+from tacit.outsource.curator.tokens import Tokens
+from tacit.outsource.modeler import Modeler, Prior
+from tacit.outsource.modeler.client import Client
+from tacit.outsource.protocol.terms import Refused, Unreachable
+from tacit.outsource.protocol.wire import HEADER
+from tacit.privacy.noise import Simulation
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it recommends another transport
+    from fastapi.testclient import TestClient
+
+ROWS = some_rows(60)
+
+
+class Service:
+    """A curator behind an application, with a token for alice, bob and the curator."""
+
+    def __init__(self, folder: Path, evaluate: Any = None, address: str = "127.0.0.1", **settings: Any) -> None:
+        kept = {"queries": settings.pop("queries", 100)}
+        self.curator = Curator(
+            ROWS, hill(ROWS) if evaluate is None else evaluate, epsilon=1.0, delta=1e-3, noise=Simulation(0), **kept
+        )
+        self.tokens = Tokens(folder / "tokens.json", environment="")
+        self.names = {name: self.tokens.grant(name) for name in ("alice", "bob", "curator")}
+        self.log = folder / "audit.jsonl"
+        app = create_app(self.curator, self.tokens, audit=self.log, **settings)
+        self.http = TestClient(app, client=(address, 4000), raise_server_exceptions=False)
+
+    def get(self, path: str, who: str = "alice", **more: Any) -> httpx.Response:
+        return self.http.get(path, headers={"Authorization": f"Bearer {self.names[who]}", **more})
+
+    def post(self, path: str, content: Any, who: str = "alice", **more: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.names[who]}", "Content-Type": "application/json", **more}
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        return self.http.post(path, content=body, headers=headers)
+
+    def ask(self, rows: list[int], request: str = "request-1", who: str = "alice") -> httpx.Response:
+        return self.post("/v1/queries", {"request": request, "rows": rows}, who)
+
+    def client(self, who: str = "alice", **settings: Any) -> Client:
+        return Client("http://testserver", token=self.names[who], transport=self.http._transport, **settings)
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    made: list[Service] = []
+
+    def service(*arguments: Any, **settings: Any) -> Service:
+        made.append(Service(tmp_path, *arguments, **settings))
+        return made[-1]
+
+    yield service
+    for one in made:
+        one.curator.close()
+
+
+def test_a_study_over_http_is_the_study_in_one_process(make: Any) -> None:
+    service = make()
+    client = service.client()
+    found = Modeler(client, prior=Prior(8.0)).run(15)
+    assert client.published() == service.curator.published()
+    np.testing.assert_array_equal(client.table(), service.curator.table())
+    with Curator(ROWS, hill(ROWS), epsilon=1.0, delta=1e-3, noise=Simulation(0)) as same:
+        assert Modeler(same, prior=Prior(8.0)).run(15).answers == found.answers
+    assert client.answers() == found.answers
+    assert service.client("bob").answers() == []
+
+
+def test_the_table_may_go_to_a_file(make: Any, tmp_path: Path) -> None:
+    service = make()
+    table = service.client(file=tmp_path / "table.npy").table()
+    np.testing.assert_array_equal(np.load(tmp_path / "table.npy", allow_pickle=False), service.curator.table())
+    assert isinstance(table, np.memmap)
+
+
+@pytest.mark.parametrize("path", ["/v1/study", "/v1/table", "/v1/answers", "/v1/curator/status", "/nothing"])
+def test_a_wrong_token_gets_401_and_nothing_else(make: Any, path: str) -> None:
+    service = make()
+    for header in ({}, {"Authorization": "Bearer x"}, {"Authorization": f"Basic {service.names['alice']}"}):
+        answer = service.http.get(path, headers=header)
+        assert (answer.status_code, answer.content) == (401, b"")
+    assert service.get("/v1/curator/status", "alice").status_code == 401  # a modeler is no curator
+    assert service.get("/v1/answers", "curator").status_code == 401  # and the other way round
+
+
+def test_a_revoked_token_is_refused_at_once(make: Any) -> None:
+    service = make()
+    assert service.ask([1]).status_code == 200
+    Tokens(service.tokens.path, environment="").revoke("alice")  # as another process would
+    answer = service.ask([2], "request-2")
+    assert (answer.status_code, answer.content) == (401, b"")
+    with pytest.raises(Refused, match="wrong or was revoked"):
+        service.client().ask([2], request="request-3")
+    assert service.ask([2], "request-4", "bob").status_code == 200
+    assert [e.row for e in service.curator.exchanges()] == [1, 2]
+
+
+def test_tokens_are_kept_as_hashes_and_may_come_from_the_environment(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path / "t.json", environment="carol=0123456789abcdefghij, dave=9876543210abcdefghij")
+    token = tokens.grant("alice")
+    assert token not in (tmp_path / "t.json").read_text()
+    assert (tmp_path / "t.json").stat().st_mode & 0o077 == 0
+    assert tokens.who("0123456789abcdefghij") == "carol"
+    assert tokens.revoke("carol")
+    assert tokens.who("0123456789abcdefghij") is None
+    assert not tokens.revoke("nobody")
+    again = tokens.grant("alice")
+    assert (tokens.who(token), tokens.who(again)) == (None, "alice")
+    with pytest.raises(BadInput, match="20 characters or more"):
+        Tokens(None, environment="eve=short")
+    with pytest.raises(BadInput, match="environment alone"):
+        Tokens(None, environment="").grant("alice")
+    with pytest.raises(BadInput, match="letters, digits"):
+        tokens.grant("a b")
+    (tmp_path / "t.json").write_text("[]")
+    with pytest.raises(BadInput, match="no file of tokens"):
+        Tokens(tmp_path / "t.json", environment="").who("x")
+
+
+def test_what_is_refused_says_why_and_costs_nothing(make: Any) -> None:
+    service = make(queries=3)
+    for rows, status, code in (([60], 404, "unknown row"), ([1, 2, 3, 4], 403, "limit")):
+        answer = service.ask(rows)
+        assert (answer.status_code, answer.json()["error"]) == (status, code)
+    for body in (b"{", b"[]", {"rows": [1]}, {"request": "request-1", "rows": [-1]}, {"request": "r", "rows": [1]}):
+        assert service.post("/v1/queries", body).status_code == 422
+    assert service.post("/v1/queries", {"request": "request-1", "rows": [1], "protocol": 2}).status_code == 422
+    assert service.curator.status()["used"] == 0
+    assert service.ask([1], "request-1").json()["answers"] == [{"row": 1, "value": float(hill(ROWS)[1])}]
+    assert service.ask([2], "request-1").json()["error"] == "reused"
+    with pytest.raises(Refused) as refusal:
+        service.client().ask([99], request="request-9")
+    assert refusal.value.code == "unknown row"
+    service.curator.stop()
+    assert service.ask([3], "request-3").json()["error"] == "stopped"
+    assert service.ask([1], "request-1").status_code == 200  # what was told may be told again
+
+
+def test_an_evaluation_that_fails_is_told_without_its_words(make: Any) -> None:
+    def broken(row: np.ndarray) -> float:
+        raise RuntimeError("secret")
+
+    service = make(broken)
+    answer = service.ask([3])
+    assert (answer.status_code, answer.json()["error"]) == (409, "evaluation")
+    assert "secret" not in answer.text
+    with pytest.raises(ObjectiveError):
+        service.curator.ask([3])
+
+
+def test_another_protocol_is_refused_by_either_side(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make()
+    answer = service.get("/v1/study", **{HEADER: "2"})
+    assert (answer.status_code, answer.json()["error"]) == (426, "protocol")
+    client = service.client()
+    client._http.headers[HEADER] = "7"
+    with pytest.raises(Unreachable, match="speaks protocol 1"):
+        client.published()
+
+
+def test_a_body_that_is_too_large_is_not_read(make: Any) -> None:
+    service = make(most=1000)
+    answer = service.post("/v1/queries", b"x" * 1001)
+    assert (answer.status_code, answer.json()["error"]) == (413, "size")
+    headers = {"Authorization": f"Bearer {service.names['alice']}"}
+    streamed = service.http.post("/v1/queries", content=iter([b"x" * 600] * 3), headers=headers)
+    assert streamed.status_code == 413
+
+
+def test_too_many_requests_are_put_off(make: Any) -> None:
+    service = make(rate=1.0, burst=3)
+    statuses = [service.get("/v1/answers").status_code for _ in range(5)]
+    assert statuses == [200, 200, 200, 429, 429]
+    assert int(service.get("/v1/answers").headers["retry-after"]) >= 1
+    assert service.get("/v1/answers", "bob").status_code == 200  # each has their own
+    with pytest.raises(Unreachable, match=r"for 0\.5 seconds \(status 429\)"):
+        service.client(patience=0.5).answers()
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        time.sleep(seconds)
+
+    assert service.client(sleep=sleep).answers() == []
+    assert min(waits) >= 1  # as the service asked
+
+
+def test_a_bucket_fills_again() -> None:
+    clock = [0.0]
+    bucket = Bucket(2.0, 2, lambda: clock[0])
+    assert [bucket.wait("a") for _ in range(3)] == [0.0, 0.0, 0.5]
+    clock[0] = 0.5
+    assert [bucket.wait("a"), bucket.wait("a")] == [0.0, 0.5]
+
+
+def test_guessing_tokens_is_slowed_down(make: Any) -> None:
+    service = make()
+    statuses = {service.http.get("/v1/study", headers={"Authorization": f"Bearer {i}"}).status_code for i in range(40)}
+    assert statuses == {401, 429}
+    assert service.get("/v1/study").status_code == 200
+
+
+def test_the_audit_log_names_requests_and_holds_no_values(make: Any) -> None:
+    service = make()
+    value = service.ask([7], "request-7").json()["answers"][0]["value"]
+    service.get("/v1/table")
+    asked, table = service.lines()
+    assert (asked["who"], asked["request"], asked["rows"], asked["status"]) == ("alice", "request-7", [7], 200)
+    assert (table["path"], table["status"]) == ("/v1/table", 200)
+    text = service.log.read_text()
+    assert str(value) not in text
+    assert not any(token in text for token in service.names.values())
+
+
+def test_a_slow_answer_is_evaluated_once_however_often_it_is_asked_for(make: Any) -> None:
+    calls, go = [], threading.Event()
+
+    def slow(row: np.ndarray) -> float:
+        calls.append(1)
+        go.wait(10)
+        return 1.0
+
+    service = make(slow, patience=0.05)
+    with service.http:  # one event loop for all requests
+        assert service.ask([3]).status_code == 202
+        assert service.ask([3]).json() == {"status": "pending"}
+        go.set()
+        assert service.client(sleep=lambda _: time.sleep(0.05)).ask([3], request="request-1")[0].value == 1.0
+    assert len(calls) == 1
+
+
+def test_the_curators_routes_are_for_this_machine_alone(make: Any) -> None:
+    service = make(address="192.0.2.7")
+    assert service.get("/v1/curator/status", "curator").status_code == 404
+    assert service.get("/curator", "curator").status_code == 404
+    assert service.get("/v1/study").status_code == 200
+    near = make()
+    told = near.get("/v1/curator/status", "curator").json()
+    assert (told["left"], told["stopped"]) == (100, None)
+    assert near.post("/v1/curator/stop", {"stopped": True}, "curator").json() == {"stopped": True}
+    assert near.ask([1]).json()["error"] == "stopped"
+    shown = near.get("/curator", "curator")
+    assert "script-src 'sha256-" in shown.headers["content-security-policy"]
+    assert not any(token in shown.text for token in near.names.values())
+
+
+def test_health_and_description_are_open(make: Any) -> None:
+    service = make()
+    assert service.http.get("/healthz").json() == {"status": "ok"}
+    assert set(service.http.get("/openapi.json").json()["paths"]) >= {"/v1/study", "/v1/table", "/v1/queries"}
+    shown = service.http.get("/docs")
+    assert (shown.status_code, "http://" in shown.text, "https://" in shown.text) == (200, False, False)
+    assert service.get("/redoc").status_code == 404  # FastAPI's own pages load scripts from elsewhere
+
+
+def test_serving_a_network_without_tls_is_refused(make: Any) -> None:
+    service = make()
+    with pytest.raises(BadInput, match="without TLS"):
+        serve(service.curator, service.tokens, host="0.0.0.0")
+    with pytest.raises(BadInput, match="only one of them"):
+        serve(service.curator, service.tokens, certificate="c.pem")
+
+
+def test_an_address_without_a_scheme_is_refused_at_once() -> None:
+    with pytest.raises(BadInput, match=r"begins with https:// or http://, got 'curator\.example'"):
+        Client("curator.example")
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def from_schema(schema: dict[str, Any], defs: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that a JSON schema describes, roughly: what breaks its finer rules is welcome here."""
+    if "$ref" in schema:
+        return from_schema(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
+    if "const" in schema:
+        return st.sampled_from([schema["const"], 0, "1"])
+    if "anyOf" in schema:
+        return st.one_of([from_schema(s, defs) for s in schema["anyOf"]])
+    match schema.get("type"):
+        case "integer":
+            return st.integers(-3, 70) | st.integers()
+        case "string":
+            return st.from_regex(schema["pattern"], fullmatch=True) if "pattern" in schema else st.text(max_size=20)
+        case "array":
+            return st.lists(from_schema(schema["items"], defs), max_size=5)
+        case "boolean":
+            return st.booleans()
+        case "object":
+            properties = {k: from_schema(v, defs) for k, v in schema.get("properties", {}).items()}
+            needed = {k: v for k, v in properties.items() if k in schema.get("required", ())}
+            return st.fixed_dictionaries(needed, optional={k: v for k, v in properties.items() if k not in needed})
+    return JUNK
+
+
+def test_no_request_that_the_description_allows_or_not_makes_an_error_of_the_server(make: Any) -> None:
+    service = make(rate=1e9, burst=10**9, queries=20)
+    document = service.http.get("/openapi.json").json()
+    defs = document["components"]["schemas"]
+    routes = [(path, method) for path, methods in document["paths"].items() for method in methods]
+    assert len(routes) >= 8
+    done: Counter[int] = Counter()
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def fuzz(path: str, method: str, data: st.DataObject) -> None:
+        described = document["paths"][path][method]
+        who = "curator" if path.startswith("/v1/curator") else "alice"
+        headers = {"Authorization": f"Bearer {service.names[who]}", "Content-Type": "application/json"}
+        if data.draw(st.booleans()):
+            headers[HEADER] = data.draw(st.sampled_from(["1", "2", "x"]))
+        parameters = {
+            p["name"]: data.draw(from_schema(p["schema"], defs) | st.text(max_size=5))
+            for p in described.get("parameters", [])
+        }
+        content = None
+        if "requestBody" in described:
+            schema = described["requestBody"]["content"]["application/json"]["schema"]
+            body = data.draw(from_schema(schema, defs) | JUNK)
+            content = data.draw(st.just(json.dumps(body).encode()) | st.binary(max_size=50))
+        answer = service.http.request(method, path, params=parameters, headers=headers, content=content)
+        done[answer.status_code] += 1
+        assert answer.status_code < 500
+        assert str(answer.status_code) in described["responses"] or answer.status_code in (200, 422, 426)
+        if answer.headers.get("content-type") == "application/json":
+            answer.json()
+
+    for path, method in routes:  # every one of them, not those that chance picks
+        fuzz(path, method)
+    assert done[200] > 20
+    assert done[422] > 5

@@ -1,0 +1,180 @@
+"""Interrupted runs: nothing is drawn twice, nothing is paid twice, nothing private is on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gibo_run
+import pytest
+
+import tacit
+from tacit.errors import BadInput, LedgerError, ObjectiveError
+from tacit.methods.gibo import FILE
+from tacit.run.journal import Journal
+
+
+def lines(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / FILE).read_text().splitlines()]
+
+
+def charges(folder: Path) -> list:
+    with tacit.Ledger.open(folder / "ledger.db", "l") as ledger:
+        return [e for e in ledger.entries() if e.kind == "charge"]
+
+
+def run_in_process(folder: Path, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, gibo_run.__file__, str(folder), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_step(folder: Path, step: int) -> None:
+    for _ in range(600):
+        if (folder / FILE).exists() and f'"keep": "start 0 step {step}"' in (folder / FILE).read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the run did not get there")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, how) -> None:
+    process = run_in_process(tmp_path, "0.15")
+    wait_for_step(tmp_path, 2)
+    os.kill(process.pid, how)
+    process.communicate()
+    before = lines(tmp_path)
+    kept = {line["keep"]: line["value"] for line in before if "keep" in line}
+    lost = {line["claim"] for line in before if "claim" in line} - set(kept)
+    release = gibo_run.run(tmp_path)
+    gradients = release.value.details["gradients"][0]
+    for t in range(gibo_run.STEPS):
+        name = f"start 0 step {t}"
+        if name in kept:
+            assert gradients[t] == kept[name]
+        assert (gradients[t] is None) == (name in lost)
+    claims = [line["claim"] for line in lines(tmp_path) if "claim" in line]
+    assert len(claims) == len(set(claims)) == gibo_run.STEPS + 1  # the scan is one draw
+    (charge,) = charges(tmp_path)
+    assert charge.drawn is not None
+    again = gibo_run.run(tmp_path)
+    assert again.value.to_json() == release.value.to_json()
+    assert again.payment == release.payment
+    assert len(charges(tmp_path)) == 1
+    with tacit.Ledger.open(tmp_path / "ledger.db", "l") as ledger:
+        assert ledger.verify_certificate(json.loads(json.dumps(again.certificate()))).paid
+
+
+def test_a_draw_that_was_claimed_and_lost_is_not_made_again(tmp_path) -> None:
+    gibo_run.run(tmp_path)
+    text = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(text) if '"keep": "start 0 step 1"' in line)
+    (tmp_path / FILE).write_text("".join(text[:at]))  # killed between the claim and what was drawn
+    with pytest.raises(LedgerError, match="older copy"):  # another path than the one that was settled is not paid for
+        gibo_run.run(tmp_path)
+    gradients = [line for line in lines(tmp_path) if line.get("keep") == "start 0 step 1"]
+    assert gradients == []
+
+
+def test_a_crash_between_the_charge_and_its_record_finds_the_charge_again(tmp_path) -> None:
+    with pytest.raises(ObjectiveError):
+        gibo_run.run(tmp_path, fails=True)  # paid, then the first evaluation fails
+    text = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    assert "paid" in text[1]
+    (tmp_path / FILE).write_text(text[0])
+    gibo_run.run(tmp_path)
+    assert len(charges(tmp_path)) == 1
+
+
+def test_a_run_paid_by_one_ledger_does_not_go_on_with_another(tmp_path) -> None:
+    guarantee = tacit.Guarantee(tacit.Budget.gdp(0.5))
+    first, second = (tacit.Ledger.open(tmp_path / "l.db", name, tacit.Budget.gdp(1.0)) for name in ("first", "second"))
+    Journal(tmp_path / "j", {}).pay(first, guarantee, "run")
+    with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
+        Journal(tmp_path / "j", {}).pay(second, guarantee, "run")
+    assert Journal(tmp_path / "j", {}).pay(first, guarantee, "run").name == "first"
+    assert len(first.entries()) == 1
+
+
+def test_a_stop_while_the_samplers_load_costs_no_step(tmp_path, monkeypatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as slow:
+        slow.setattr("tacit.methods.gibo.prepared", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            gibo_run.run(tmp_path)
+    assert not charges(tmp_path)
+    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0
+
+
+def test_an_older_copy_of_a_released_run_draws_nothing(tmp_path) -> None:
+    gibo_run.run(tmp_path)
+    whole = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0  # all of it is there: nothing to draw
+    (tmp_path / FILE).write_text("".join(whole[:-2]))
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        gibo_run.run(tmp_path)
+    assert len(lines(tmp_path)) == len(whole) - 2
+
+
+def test_a_failing_evaluation_claims_nothing(tmp_path) -> None:
+    with pytest.raises(ObjectiveError):
+        gibo_run.run(tmp_path, fails=True)
+    assert not any("claim" in line for line in lines(tmp_path))
+    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0
+
+
+def test_a_line_cut_short_never_happened(tmp_path) -> None:
+    with pytest.raises(ObjectiveError):
+        gibo_run.run(tmp_path, fails=True)
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"claim": "start 0 st')
+    made = gibo_run.run(tmp_path)
+    assert made.value.details["lost_steps"] == 0
+    assert all(isinstance(line, dict) for line in lines(tmp_path))
+
+
+def test_other_terms_or_an_edited_file_are_refused(tmp_path) -> None:
+    journal = Journal(tmp_path / "j", {"trials": 3, "clip": 1.0})
+    assert Journal(tmp_path / "j", {"trials": 3, "clip": 1.0}).run == journal.run
+    with pytest.raises(BadInput, match=r"other terms \(clip\)"):
+        Journal(tmp_path / "j", {"trials": 3, "clip": 2.0})
+    for bad in ("not json\n", '{"claim": 5}\n', '{"keep": "step 9", "value": 1}\n'):
+        (tmp_path / "k").write_text((tmp_path / "j").read_text() + bad)
+        with pytest.raises(BadInput, match="not what was written"):
+            Journal(tmp_path / "k", {"trials": 3, "clip": 1.0})
+    (tmp_path / "k").write_text('{"claim": "step 0"}\n')
+    with pytest.raises(BadInput, match="not what was written"):
+        Journal(tmp_path / "k", {"trials": 3, "clip": 1.0})
+
+
+def test_nothing_private_is_written(tmp_path) -> None:
+    gibo_run.run(tmp_path)
+    kinds = {tuple(line) for line in lines(tmp_path)}
+    assert kinds == {("terms", "run"), ("paid",), ("claim",), ("keep", "value")}
+    assert sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith("ledger")) == [FILE]
+
+
+def test_without_a_file_the_journal_lives_in_memory() -> None:
+    journal, drawn = Journal(None, {}), []
+    for _ in range(2):
+        assert journal.drawn("a", lambda: 1, lambda x: drawn.append(x) or x + 1) == 2
+    assert drawn == [1]
+    assert journal.pay(None, None, "nothing") is None  # type: ignore[arg-type]
+
+
+def test_interrupted_between_claim_and_draw_counts_as_drawn(tmp_path) -> None:
+    journal = Journal(tmp_path / "j", {})
+
+    def interrupted(total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        journal.drawn("a", lambda: 1, interrupted)
+    for again in (journal, Journal(tmp_path / "j", {})):
+        assert again.drawn("a", lambda: 1, float) is None

@@ -1,0 +1,87 @@
+"""The Opacus adapter: what it says without torch, and with torch its epsilon, its seeds and its two modes."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.errors import BadInput, MissingExtra
+from tacit.trainers.opacus import OpacusModel
+
+THERE = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
+PARAMS: dict[str, Any] = {"epochs": 1, "lot": 40, "rate": 0.5, "variance": 1.0, "clip": 1.0}
+needs_opacus = pytest.mark.skipif(not THERE, reason="needs torch and Opacus: pip install 'tacit[torch]'")
+
+
+def examples(n: int = 210) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    return np.eye(3)[y] + 0.3 * rng.normal(size=(n, 3)), y
+
+
+def network() -> Any:
+    import torch
+
+    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+
+
+@pytest.fixture
+def algorithm() -> OpacusModel:
+    return OpacusModel(network, *examples(), *examples())
+
+
+@pytest.mark.skipif(THERE, reason="torch and Opacus are installed")
+def test_without_torch_it_says_what_to_install() -> None:
+    with pytest.raises(MissingExtra, match=r"pip install 'tacit\[torch\]'"):
+        OpacusModel(network, *examples())
+
+
+def test_a_table_is_refused() -> None:
+    with pytest.raises(BadInput, match="needs a torch model"):
+        OpacusModel.from_table(None, "y")
+
+
+@needs_opacus
+def test_epsilon_equals_opacus_own_accountant_and_names_its_scheme(algorithm: OpacusModel) -> None:
+    from opacus.accountants import RDPAccountant
+
+    points = [PARAMS, {**PARAMS, "lot": 30, "epochs": 7, "variance": 4.0}]
+    for point, found in zip(points, algorithm.epsilons(points, 1e-5), strict=True):
+        lots = -(-210 // point["lot"])
+        accountant = RDPAccountant()
+        accountant.history = [(point["variance"] ** 0.5, 1 / lots, point["epochs"] * lots)]
+        # Ours is exact between integer orders; theirs is at most a few per cent larger.
+        assert found == pytest.approx(accountant.get_epsilon(1e-5), rel=0.03)
+    assert algorithm.label == "Poisson-sampled lots, one record added or removed"
+
+
+@needs_opacus
+def test_opacus_takes_the_steps_and_the_rate_that_epsilon_counts(
+    algorithm: OpacusModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opacus import PrivacyEngine
+
+    engines: list[Any] = []
+    plain = PrivacyEngine.make_private
+
+    def watched(self: Any, **asked: Any) -> Any:
+        engines.append(self)
+        return plain(self, **asked)
+
+    monkeypatch.setattr(PrivacyEngine, "make_private", watched)
+    algorithm.train(PARAMS, [0])
+    ((noise, rate, steps),) = engines[0].accountant.history
+    assert (noise, rate, steps) == (1.0, pytest.approx(1 / 6), 6)
+
+
+@needs_opacus
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_it_learns_and_repeats_by_seed(mode: str) -> None:
+    algorithm = OpacusModel(network, *examples(), *examples(), mode=mode)
+    asked = {**PARAMS, "epochs": 4, "variance": 0.1}
+    found = algorithm.utilities(asked, [1, 1])
+    assert found[0] == found[1] > 0.6
+    assert algorithm.each_utility(asked, 1).mean() == found[0]
