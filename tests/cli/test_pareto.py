@@ -21,7 +21,7 @@ QUICK = ["--delta", "0", "--trials", "6", "--startup", "4"]
 
 def tacit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     code = "from tacit.cli import main; main()"
-    environment = {**os.environ, "PYTHONPATH": TESTS, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((TESTS, *sys.path)), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, "pareto", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 

@@ -240,7 +240,11 @@ class Steps(Noisy):
 @pytest.mark.slow
 def test_a_front_is_seen_to_grow_while_a_process_writes_it(sheet: Sheet, tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(STEPS)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[1]), *sys.path)),
+        "OMP_NUM_THREADS": "1",
+    }
     words = ["pareto", "steps:Steps", "--delta", "0", "--trials", "14", "--startup", "6", "--out", "front"]
     command = [sys.executable, "-c", "from tacit.cli import main; main()", *words]
     page, patient = sheet.page, {"timeout": 60_000}

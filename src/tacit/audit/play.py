@@ -1,8 +1,8 @@
 """Games: two neighbouring data sets, a way to run a mechanism on either, and what was claimed of it.
 
 A new game is one function that returns a ``Game``: name it in ``tacit.audit.games.GAMES`` (or leave it in your own
-module, as ``tacit audit my_module:game``). Its ``draw(side, runs, noise)`` gives the outputs of ``runs`` independent runs
-on the data set (side 0) or its neighbour (side 1). The games of this file are those of the mechanisms.
+module, as ``tacit audit my_module:game``). Its ``draw(side, runs, noise)`` gives the outputs of ``runs`` independent
+runs on the data set (side 0) or its neighbour (side 1). The games of this file are those of the mechanisms.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _HOMES = {
     "DParetoSampler": "sampler",
     "Front": "front",
     "Point": "front",
-    "PrivateTest": "private_test",
+    "PrivateTest": "private_front",
     "discover": "discovery",
     "hypervolume": "dominance",
     "nondominated": "dominance",
