@@ -5,6 +5,7 @@
     ├── GuaranteeError    a privacy statement that cannot be made, such as an epsilon for no guarantee
     ├── ObjectiveError    the user's objective raised, or answered with something unusable
     ├── BudgetRefused     the budget does not cover a release; nothing was drawn
+    ├── GeneratorFailed   the random generator does not work; nothing was drawn
     ├── LedgerError       the ledger cannot be read, written or found
     │   └── LedgerTampered    its entries are not what was written
     └── MissingExtra      an optional library is not installed (also an ImportError)
@@ -39,6 +40,10 @@ class ObjectiveError(TacitError):
 
 class BudgetRefused(TacitError):
     """The budget does not cover this release; nothing was drawn."""
+
+
+class GeneratorFailed(TacitError):
+    """The random generator does not work; nothing was drawn."""
 
 
 class LedgerError(TacitError):
