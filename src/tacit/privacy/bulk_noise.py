@@ -48,7 +48,7 @@ def gaussian_integers(scale: float, size: Shape, *, source: Bytes | None = None)
 
     Guarantee. Together, ``n`` numbers are within ``distance(n)`` of exact ones in total variation; see ``extra_delta``.
     For guarantees that have no delta use the exact sampler (``tacit.privacy.noise.EXACT``).
-    Follows. Micciancio2017, Section 3, and Genise2020 on sums of discrete Gaussians; see docs/proofs/bulk-noise.md.
+    Follows. Micciancio2017 and Genise2020 on sums of discrete Gaussians; proof in docs/proofs/bulk-noise.md.
     Differs. The uppermost table is made for the scale, so that every scale is met, not one slightly larger.
     Edges. Scales up to 2^57. The first draw at a scale makes a table, in some milliseconds. Random bits are OpenSSL's;
     where it fails, GeneratorFailed.

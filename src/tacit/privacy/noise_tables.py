@@ -51,7 +51,8 @@ class Table:
         own = lower < self.low.take(index, mode="clip")
         own &= drawn == threshold
         own |= drawn < threshold
-        return np.where(own, cell, other).view(np.int64)
+        chosen: NDArray[np.int64] = np.where(own, cell, other).view(np.int64)
+        return chosen
 
 
 def gaussian_table(square: Fraction) -> Table:
