@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "space", "objective", "page"}
+GROUND = {"errors", "space", "objective", "page", "charts"}
 ROOMS = {"privacy", "gp"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
@@ -16,6 +16,7 @@ ALLOWED = {
     "space": {"errors"},
     "objective": {"errors"},
     "page": {"errors", "__version__"},
+    "charts": {"errors", "charts"},
     "privacy": GROUND | {"privacy"},
     "gp": GROUND | {"gp"},
     "run": GROUND | ROOMS | {"run", "methods"},

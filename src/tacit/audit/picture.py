@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 from tacit.audit.play import Audit
+from tacit.charts.bars import Bar, bars
 
 WIDE = 40
 
@@ -43,23 +43,12 @@ def told(audit: Audit) -> list[str]:
 
 def svg(audit: Audit) -> str:
     """Two bars."""
-    finite = math.isfinite(audit.claimed)
-    most = max(audit.measured, audit.claimed if finite else 0.0, 1e-9)
-    rows = [("claimed", audit.claimed if finite else most, f"{audit.claimed:.4g}" if finite else "nothing", "none")]
-    rows.append(("measured", audit.measured, f"at least {audit.measured:.4g}", "currentColor"))
-    parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 110" role="img" font-family="system-ui, sans-serif" '
-        f'font-size="14" fill="currentColor" aria-label="epsilon of {escape(audit.name)}: claimed {rows[0][2]}, '
-        f'measured {rows[1][2]}">'
+    claimed = audit.claimed if math.isfinite(audit.claimed) else None
+    rows = [
+        Bar("claimed", claimed, "nothing" if claimed is None else f"{claimed:.4g}", filled=False),
+        Bar("measured", audit.measured, f"at least {audit.measured:.4g}"),
     ]
-    for i, (name, value, shown, fill) in enumerate(rows):
-        y, long = 14 + 46 * i, 380 * value / most
-        dashes = "" if finite or i else ' stroke-dasharray="6 4"'
-        parts.append(f'<text x="90" y="{y + 21}" text-anchor="end">{name}</text>')
-        parts.append(f'<rect x="100" y="{y}" width="{long:.1f}" height="32" fill="{fill}" opacity=".75" ')
-        parts.append(f'stroke="currentColor" stroke-width="2"{dashes}/>')
-        parts.append(f'<text x="{108 + long:.1f}" y="{y + 21}">{shown}</text>')
-    return "".join([*parts, "</svg>"])
+    return bars(rows, title=f"epsilon of {audit.name}: claimed {rows[0].shown}, measured {rows[1].shown}")
 
 
 def _bar(share: float) -> str:

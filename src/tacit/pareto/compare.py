@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tacit.charts.fronts import FrontChart
 from tacit.errors import BadInput, described
-from tacit.pareto.drawing import Drawing, draw
+from tacit.pareto.chart import chart_of
 from tacit.pareto.front import Front, _written, table_of
 
 
@@ -41,9 +42,9 @@ class Comparison:
     def audience(self) -> str:
         return next((f.audience for f in self.fronts if not f.private), self.fronts[0].audience)
 
-    def plot(self, *, show: str = "error") -> Drawing:
-        """All fronts in one drawing."""
-        return draw(self.fronts, show=show)
+    def plot(self, *, show: str = "error") -> FrontChart:
+        """All fronts in one chart."""
+        return chart_of(self.fronts, show=show)
 
     def to_csv(self, path: str | Path) -> Path:
         """One table of all tested points."""

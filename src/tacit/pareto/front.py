@@ -25,8 +25,8 @@ from tacit.privacy.release import Payment, Release, plain
 from tacit.space import Array, Params
 
 if TYPE_CHECKING:
+    from tacit.charts.fronts import FrontChart
     from tacit.pareto.algorithm import Oracles
-    from tacit.pareto.drawing import Drawing
     from tacit.pareto.queries import Prediction
 
 FORMAT = "tacit.front/1"
@@ -144,11 +144,11 @@ class Front:
 
         return predict(self, epsilon=epsilon, utility=utility)
 
-    def plot(self, *, show: str = "error") -> Drawing:
-        """A drawing of the front with its variability: ``.svg``, ``.save(path)``, and itself in a notebook."""
-        from tacit.pareto.drawing import draw
+    def plot(self, *, show: str = "error") -> FrontChart:
+        """A chart of the front with its variability: ``.svg``, ``.save(path)``, and itself in a notebook."""
+        from tacit.pareto.chart import chart_of
 
-        return draw([self], show=show)
+        return chart_of([self], show=show)
 
     def release(self) -> Release[Front]:
         """The front with its guarantee and payment, for a certificate. Only of a private front."""

@@ -62,9 +62,9 @@ class Plan:
 
     def picture(self) -> str:
         """Expected loss of quality against the number of records, as an SVG that stands alone."""
-        from tacit.planning.drawing import drawn
+        from tacit.planning.chart import chart_of
 
-        return drawn(self)
+        return chart_of(self)
 
     def _repr_svg_(self) -> str:
         return self.picture()

@@ -15,7 +15,6 @@ from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Payment, Release
 from tacit.report.pages.tuned import page, write
-from tacit.report.trace import trace
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 SURE = Guarantee(Budget.gdp(0.25), unit="one validation record replaced", source="a theorem")
@@ -144,19 +143,6 @@ def test_hidden_observations_are_said_to_be_private() -> None:
     text = page(certificate(**CASES["hidden observations"])).html()
     assert "<svg" not in text
     assert "Its observations are private and are not shown." in text
-
-
-def test_every_observation_is_a_dot_within_the_drawing() -> None:
-    drawing = trace([0.5, -2.0, 7.0, 7.0], 0.3, 1.0)
-    broad, narrow = drawing.split("</svg>")[:2]
-    for one, width in ((broad, 720), (narrow, 350)):
-        dots = [(float(x), float(y)) for x, y in re.findall(r'<circle cx="([^"]*)" cy="([^"]*)"', one)]
-        assert len(dots) == 4
-        assert all(0 < x < width and 0 < y < 260 for x, y in dots)
-        assert [x for x, _ in dots] == sorted(x for x, _ in dots)
-        assert dots[1][1] > dots[0][1] > dots[2][1] == dots[3][1]  # larger is higher
-        assert "<title>" in one
-        assert "<desc>" in one
 
 
 BROKEN: dict[str, Any] = {

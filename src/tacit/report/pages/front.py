@@ -10,9 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tacit.charts.fronts import NARROW
 from tacit.page import Page, asset, table
+from tacit.pareto.chart import chart_of
 from tacit.pareto.compare import Comparison
-from tacit.pareto.drawing import BELOW, HEIGHT, LEFT, NARROW, RIGHT, SMALLEST, TOP, axes_of, draw
 from tacit.pareto.front import Front
 from tacit.privacy.release import plain
 from tacit.report.parts import guarantee_part, payment_part
@@ -40,28 +41,25 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
     names = ", ".join(f.name for f in both.fronts)
     audience = both.audience[0].upper() + both.audience[1:]
     who = f'<p class="who{" private" * both.private}">{escape(audience)}.</p>'
-    drawn = [draw(both.fronts, show="utility").svg, draw(both.fronts, show="utility", width=NARROW).svg]
+    chart = chart_of(both.fronts, show="utility")
     parts = {
         "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
-        "drawing": "".join(drawn),
+        "drawing": chart.svg + chart.draw(NARROW),
         "ask": ASK,
         "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failed(both)}',
         "guarantees": "".join(_guaranteed(f) for f in both.fronts if f.private),
     }
     title = f"{'' if both.private else 'NOT PRIVATE: '}front of {names}"
-    return Page(title, parts, script=SCRIPT, data=_data(both), over="tacit · privacy-utility front")
+    return Page(title, parts, script=SCRIPT, data=_data(both, chart.geometry), over="tacit · privacy-utility front")
 
 
-def _data(both: Comparison) -> dict[str, Any]:
-    axes, row = axes_of(both.fronts, "utility"), 0
-    paper = {"left": LEFT, "right": RIGHT, "ceiling": TOP, "floor": HEIGHT - BELOW, "smallest": SMALLEST}
-    room = {"low": axes.low, "high": axes.high, "bottom": axes.bottom, "top": axes.top}
-    fronts = []
+def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
+    fronts, row = [], 0
     for front in both.fronts:
         points = [{**p.to_json(), "row": row + k} for k, p in enumerate(front.points)]
         fronts.append({"name": front.name, "label": front.label, "delta": front.delta, "points": points})
         row += len(points)
-    return plain({**paper, **room, "audience": both.audience, "kind": _kind(both), "fronts": fronts})  # type: ignore[no-any-return]
+    return plain({**geometry, "audience": both.audience, "kind": _kind(both), "fronts": fronts})  # type: ignore[no-any-return]
 
 
 def _table(both: Comparison) -> str:

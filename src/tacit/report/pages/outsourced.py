@@ -13,13 +13,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from tacit.charts.lines import trace
 from tacit.errors import BadInput, TacitError
 from tacit.outsource.curator.state import Exchange, State, studies
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Published
 from tacit.page import Page, figures, table
 from tacit.report.parts import guarantee_part, progress_part
-from tacit.report.trace import trace
 
 PRIVATE = "PRIVATE: this page shows exact answers of private rows. Show it only to people who may see the rows"
 SHOWN = "For the curator: names of modelers and numbers of rows. No row's content and no exact answer is on this page"

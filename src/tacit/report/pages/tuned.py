@@ -7,13 +7,13 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.charts.lines import falling, spark, trace
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
 from tacit.page import Html, Page, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
 from tacit.report.parts import guarantee_part, payment_part
-from tacit.report.trace import falling, spark, trace
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger

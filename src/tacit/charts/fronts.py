@@ -1,0 +1,173 @@
+"""Fronts as one chart: staircases over epsilon, bands from worst to best run, tested points, and who may see it."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.charts.svg import (
+    COLOURS,
+    DASHES,
+    Scale,
+    element,
+    frame,
+    legend,
+    mark,
+    paper,
+    path,
+    plain_ticks,
+    round_powers,
+    round_values,
+    words,
+)
+from tacit.errors import BadInput, extra
+
+HEIGHT, LEFT, RIGHT, TOP, BELOW = 420, 64, 20, 18, 96
+BROAD, NARROW = 760, 360  # letters keep their size, so a phone needs a drawing of its own
+SMALLEST = 1e-4  # epsilons below, and 0, are drawn here: a logarithm has no zero
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """One front by rising epsilon: (epsilon, value, best, worst) each, and dots (epsilon, value) of all tests."""
+
+    name: str
+    points: tuple[tuple[float, float, float, float], ...]
+    dots: tuple[tuple[float, float], ...] = ()
+    longer_name: str = ""
+
+
+@dataclass(frozen=True)
+class FrontChart:
+    """Fronts on one axis. ``svg`` stands alone, ``save(path)`` writes it, and a notebook shows it.
+
+    ``who`` says who may see it; a narrow drawing leaves what follows its colon to the page around it.
+    """
+
+    fronts: tuple[Staircase, ...]
+    title: str
+    about: str
+    labels: tuple[str, str]  # of epsilon and of the values
+    who: str
+
+    @property
+    def svg(self) -> str:
+        return self.draw(BROAD)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, target: str | Path) -> Path:
+        """Write the chart as .svg, or as .png with tacit[plot]."""
+        place = Path(target)
+        try:
+            if place.suffix == ".svg":
+                place.write_text(self.svg + "\n", encoding="utf-8")
+            elif place.suffix == ".png":
+                place.write_bytes(self.png())
+            else:
+                raise BadInput(f"a drawing is saved as .svg or .png, got {place.name}")
+        except OSError as error:
+            raise BadInput(f"{place} cannot be written: {error.strerror}") from None
+        return place
+
+    def draw(self, width: int) -> str:
+        """The chart as SVG."""
+        broad, floor, ends = width == BROAD, HEIGHT - BELOW, self.ends
+        x = Scale(ends[0], ends[1], LEFT, width - RIGHT, log=True)
+        y = Scale(ends[2], ends[3], floor, TOP)
+        ticks = plain_ticks(round_powers(*ends[:2])), plain_ticks(round_values(*ends[2:]))
+        labels = (self.labels[0] if broad else "epsilon", self.labels[1])
+        parts = frame((LEFT, TOP, width - RIGHT, floor), (x, y), ticks, labels, grid=True)
+        for i, front in enumerate(self.fronts):
+            parts += _front(front, x, y, i)
+        names = [(f.longer_name or f.name) if broad else f.name for f in self.fronts]
+        parts += legend(names, (LEFT, width, floor + 58), lambda i, a, b: mark(a + 6, b, i))
+        last = self.who if broad else self.who.split(":")[0]
+        parts.append(words(LEFT, HEIGHT - 8, last, font_size=11, font_weight=600))
+        size = "broad" if broad else "narrow"
+        return paper(parts, (width, HEIGHT), title=self.title, about=f"{self.about} {self.who}", class_=size)
+
+    @property
+    def ends(self) -> tuple[float, float, float, float]:
+        """Least and largest epsilon and value: room for every front, its bands and air; tenfold epsilons at least."""
+        points = [p for f in self.fronts for p in f.points]
+        if not points:
+            return 0.1, 10.0, 0.0, 1.0
+        epsilons = [max(p[0], SMALLEST) for p in points]
+        low, high = min(epsilons) / 1.15, max(epsilons) * 1.15
+        wide = math.sqrt(max(1.0, 10.0 / (high / low)))
+        values = [v for p in points for v in p[1:]]
+        air = 0.06 * (max(values) - min(values)) + 0.01
+        return low / wide, high * wide, max(0.0, min(values) - air), min(1.0, max(values) + air)
+
+    @property
+    def geometry(self) -> dict[str, float]:
+        """Where things stand, for a script that marks points on the chart."""
+        paper = {"left": LEFT, "right": RIGHT, "ceiling": TOP, "floor": HEIGHT - BELOW, "smallest": SMALLEST}
+        return {**paper, **dict(zip(("low", "high", "bottom", "top"), self.ends, strict=True))}
+
+    def png(self, dots: int = 160) -> bytes:
+        """The same by matplotlib, for slides and documents that take no SVG. Who may see it is in its description."""
+        extra("matplotlib", "plot", "drawing a PNG")
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7.6, 4.4), dpi=dots, layout="constrained")
+        FigureCanvasAgg(figure)
+        axes, ends = figure.subplots(), self.ends
+        for i, front in enumerate(self.fronts):
+            _plot(axes, front, i, ends[1])
+        ticks = round_powers(*ends[:2])
+        axes.set_xscale("log")
+        axes.set(xlim=ends[:2], ylim=ends[2:], ylabel=self.labels[1], xlabel=f"{self.labels[0]}\n{self.who}")
+        axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="lower right" if self.labels[1] == "utility" else "upper right")
+        file = io.BytesIO()
+        figure.savefig(file, format="png", metadata={"Software": "tacit", "Description": self.who})
+        return file.getvalue()
+
+
+def _front(front: Staircase, x: Scale, y: Scale, i: int) -> list[str]:
+    colour = COLOURS[i % len(COLOURS)]
+    parts = [
+        element("circle", cx=x(e), cy=y(v), r="2", opacity=".3")
+        for e, v in front.dots
+        if x.low <= max(e, SMALLEST) <= x.high and y.low <= v <= y.high
+    ]
+    if not front.points:
+        return parts
+    line, upper, lower = (_stairs(front.points, x, y, k) for k in (1, 2, 3))
+    parts.append(path([*upper, *reversed(lower)], close=True, fill=colour, opacity=".18"))
+    parts.append(path(line, stroke=colour, stroke_width=2, stroke_dasharray=DASHES[i % len(DASHES)]))
+    return parts + [mark(a, b, i) for a, b in line[::2]]
+
+
+def _stairs(
+    points: Sequence[tuple[float, float, float, float]], x: Scale, y: Scale, k: int
+) -> list[tuple[float, float]]:
+    """A step to the right from each point to the next: what was reached at a smaller epsilon is reached here too."""
+    ends = [*(p[0] for p in points[1:]), x.high]
+    return [corner for p, e in zip(points, ends, strict=True) for corner in ((x(p[0]), y(p[k])), (x(e), y(p[k])))]
+
+
+def _plot(axes: Any, front: Staircase, i: int, high: float) -> None:
+    colour, name = COLOURS[i % len(COLOURS)], front.longer_name or front.name
+    dash = tuple(map(int, DASHES[i % len(DASHES)].split()))
+    if front.dots:
+        dots = [(max(e, SMALLEST), v) for e, v in front.dots]
+        axes.plot(*zip(*dots, strict=True), ".", color="black", alpha=0.3, markersize=3)
+    marks = {"marker": ("o", "s", "^")[i % 3], "color": colour, "markersize": 5, "linestyle": "", "label": name}
+    x = [max(p[0], SMALLEST) for p in front.points]
+    axes.plot(x, [p[1] for p in front.points], **marks)
+    if x:
+        line, upper, lower = ([p[k] for p in (*front.points, front.points[-1])] for k in (1, 2, 3))
+        axes.fill_between([*x, high], lower, upper, step="post", color=colour, alpha=0.18, linewidth=0)
+        axes.step([*x, high], line, where="post", color=colour, linestyle=(0, dash) if dash else "-")
