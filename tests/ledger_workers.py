@@ -55,6 +55,13 @@ def charge_all(url: str, name: str, start: Any, pipe: Connection) -> None:
             pipe.send(admitted)
 
 
+def charge_one_key(url: str, start: Any, answers: Any) -> None:
+    """Open a ledger that may not exist yet and pay for the same release as others, at the same time."""
+    start.wait(60)
+    with Ledger.open(url, "l", Budget.gdp(1.0)) as ledger:
+        answers.put(ledger.charge(Guarantee(Budget.gdp(0.6)), "one study", key="study 1").entry)
+
+
 def open_new(url: str, name: str, start: Any, pipe: Connection) -> None:
     start.wait(60)
     pipe.send(Ledger.open(url, name, Budget.gdp(1.0)).id)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ from tacit.privacy.ledger.chain import (
     judge,
     stated,
 )
+from tacit.privacy.ledger.draws import Draws, add_tables, find_payment, name_charge
 from tacit.privacy.ledger.store import Store
 from tacit.privacy.release import Payment
 
@@ -156,22 +158,34 @@ class Ledger:
         with self._reading() as connection:
             return self._unit(connection)
 
-    def charge(self, guarantee: Guarantee, purpose: str = "") -> Payment:
+    def charge(self, guarantee: Guarantee, purpose: str = "", *, key: str | Collection[str] = ()) -> Payment:
         """Pay for a release, before its noise is drawn. On return the debit is on disk.
+
+        ``key`` names the release: whoever charges again with it, in any process, finds the payment that was made.
+        Several keys are names of one release. Without a key every call is a new charge.
 
         Raises BudgetRefused if the budget does not cover it, GuaranteeError if it cannot be counted in this ledger's
         currency, LedgerError if the debit cannot be written. After any of these nothing may be drawn.
         """
         _text("purpose", purpose, empty=True)
+        wanted = sorted({key} if isinstance(key, str) else key)
+        for name in wanted:
+            _text("key", name, empty=False)
         cost = self.filter.cost(guarantee)
         refused = ""
         with self._writing() as connection:
+            if wanted:
+                add_tables(connection)
             last = rows.end(connection, self._header)
             self._agree(connection, guarantee.unit)
+            if wanted and (made := find_payment(connection, self._header, wanted, stated(guarantee))) is not None:
+                return made
             if self.filter.admits(last.spent, cost):
                 entry = rows.append(
                     connection, self._header, last, CHARGE, purpose=purpose, statement=stated(guarantee), cost=cost
                 )
+                if wanted:
+                    name_charge(connection, self._header, wanted, entry.number)
             else:
                 refused = _refusal(self.name, self.filter, last.spent, cost)
                 if self._record:
@@ -179,6 +193,11 @@ class Ledger:
         if refused:
             raise BudgetRefused(refused)
         return Payment(self.id, self.name, entry.number, entry.hash)
+
+    def draws(self, payment: Payment) -> Draws:
+        """The count of draws that a payment has paid for, for whoever makes several; see tacit.privacy.claims."""
+        self.pays(payment)
+        return Draws(self._header, payment, self._writing)
 
     def settle(self, payment: Payment, digest: str) -> None:
         """Record that what a payment paid for was drawn: the SHA-256 of the released value, in hex.

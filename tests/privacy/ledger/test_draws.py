@@ -1,0 +1,117 @@
+"""Keys that find a charge again, and counts of draws beside the chain."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger_workers import charge_one_key, forks
+
+from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger import Ledger
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "runs_v1" / "ledger.db"
+PIECE = Guarantee(Budget.gdp(0.8))
+
+
+def test_eight_processes_that_charge_one_key_on_a_fresh_database_pay_once(ledger_url: str) -> None:
+    start, answers = forks.Barrier(8), forks.Queue()
+    children = [forks.Process(target=charge_one_key, args=(ledger_url, start, answers)) for _ in range(8)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0] * 8
+    said = [answers.get(timeout=60) for _ in children]
+    assert said == [1] * 8
+    with Ledger.open(ledger_url, "l") as ledger:
+        assert len(ledger.entries()) == 1
+        ledger.verify()
+
+
+def test_a_key_finds_its_charge_again_whatever_is_left(ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
+    paid = ledger.charge(PIECE, key="a")
+    assert ledger.charge(PIECE, "in other words", key="a") == paid
+    with pytest.raises(BudgetRefused):
+        ledger.charge(PIECE, key="b")
+    with pytest.raises(BudgetRefused):
+        ledger.charge(PIECE)
+    with pytest.raises(LedgerError, match="this key paid for another guarantee"):
+        ledger.charge(Guarantee(Budget.gdp(0.1)), key="a")
+    assert [e.kind for e in ledger.entries()] == ["charge"]
+
+
+def test_several_keys_are_names_of_one_charge(ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
+    paid = ledger.charge(PIECE, key=["a", "b"])
+    assert [ledger.charge(PIECE, key=key) for key in ("a", "b", ["b", "c"], "c")] == [paid] * 4
+
+
+def test_a_key_is_of_one_ledger(ledger_url: str) -> None:
+    first, second = (Ledger.open(ledger_url, name, Budget.gdp(1.0)) for name in ("first", "second"))
+    assert first.charge(PIECE, key="a").ledger != second.charge(PIECE, key="a").ledger
+
+
+@pytest.mark.parametrize("key", ["", " ", "nul\0", 5])
+def test_a_key_is_text(key: Any, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.gdp(1.0))
+    with pytest.raises(BadInput, match="key must be text"):
+        ledger.charge(PIECE, key=[key])
+    assert ledger.entries() == []
+
+
+def test_a_key_whose_charge_was_edited_is_refused(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.gdp(1.0))
+    ledger.settle(ledger.charge(PIECE, key="a"), "0" * 64)
+    with sqlite3.connect(tmp_path / "l.db") as database:
+        database.execute("UPDATE tacit_keys SET charge = 2")
+    with pytest.raises(LedgerTampered, match="not the charge that its key names"):
+        ledger.charge(PIECE, key="a")
+
+
+def test_numbers_are_taken_once_and_none_past_the_last(ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
+    draws = ledger.draws(ledger.charge(PIECE))
+    assert draws.begin("here", 2) == ("here", 2)
+    assert draws.begin("there", 0) == ("here", 2)  # as it was noted first
+    beside = ledger.draws(ledger.payment(1))
+    assert [draws.take(3, most=8), beside.take(1, most=8), draws.take(3, most=8)] == [
+        range(2, 5),
+        range(5, 6),
+        range(6, 8),
+    ]
+    assert list(beside.take(3, most=8)) == []
+    draws.move("there")
+    assert beside.begin("nowhere", 0) == ("there", 8)
+    ledger.verify()
+
+
+def test_draws_that_are_known_one_by_one_are_counted_in_step(ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
+    draws = ledger.draws(ledger.charge(PIECE))
+    draws.begin("here", 0)
+    draws.advance(0, 1)
+    draws.advance(1, 4)
+    with pytest.raises(LedgerError, match=r"has paid for 4 draws, and here are 1: a copy"):
+        draws.advance(1, 2)
+    assert draws.begin("here", 0) == ("here", 4)
+
+
+def test_a_ledger_of_the_first_release_finds_its_charges_by_their_purposes(tmp_path: Path) -> None:
+    shutil.copy(GOLDEN, tmp_path / "l.db")
+    ledger = Ledger.open(tmp_path / "l.db", "records")
+    before = ledger.entries()
+    charges = [e for e in before if e.kind == "charge"]
+    assert len(charges) == 4
+    for e in charges:
+        assert e.guarantee is not None
+        assert ledger.charge(e.guarantee, "found again", key=e.purpose) == ledger.payment(e.number)
+    assert ledger.draws(ledger.payment(1)).begin("here", 3) == ("here", 3)
+    assert ledger.entries() == before
+    ledger.verify()
+    assert ledger.charge(charges[0].guarantee, "new", key="new").entry == len(before) + 1  # type: ignore[arg-type]
