@@ -42,10 +42,10 @@ from tacit.privacy.run_laws import Fixed, NegativeBinomial, PoissonRuns, RunLaw
 Floats = NDArray[np.float64]
 
 SHIFT = 1e-9  # relative, on every weight and breakpoint
-LINES = 150  # slopes e^s on each side and level, from which G is made
+LINES = 80  # slopes e^s on each side and level, from which G is made
 LEVELS = (1e-2, 1e-6, 1e-16)  # of delta, times 1/m: where those slopes end
-COARSE, FINE = 600, 1200  # points of t, before and after they are placed where a and b change
-ATOMS = 400  # breakpoints kept
+COARSE, FINE = 300, 800  # points of t, before and after they are placed where a and b change
+ATOMS = 300  # breakpoints kept
 
 
 @dataclass(frozen=True)
