@@ -27,9 +27,9 @@ class Recorder(Simulation):
         super().__init__(seed)
         self.exact: list[int] = []
 
-    def gaussian_whole(self, value: int, scale: float) -> int:
-        self.exact.append(value)
-        return super().gaussian_whole(value, scale)
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        self.exact += values.tolist()
+        return super().gaussian_whole_array(values, scale)
 
 
 def descend(

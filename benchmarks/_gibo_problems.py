@@ -44,9 +44,13 @@ class Silent:
     """No noise: the non-private limit. Not for releases."""
 
     simulated = True
+    distance = 0.0
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return value
+
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return values
 
 
 def descent(problem: Problem, mu: float, trials: int, seed: int, options: dict[str, Any], noise: Any = None) -> Any:

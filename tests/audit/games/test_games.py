@@ -39,6 +39,9 @@ class Half(Simulation):
     def gaussian_whole(self, value: int, scale: float) -> int:
         return super().gaussian_whole(value, scale / 2)
 
+    def gaussian_whole_array(self, values: Any, scale: float) -> Any:
+        return super().gaussian_whole_array(values, scale / 2)
+
     def laplace(self, values: Any, scale: float) -> Any:
         return super().laplace(values, scale / 2)
 

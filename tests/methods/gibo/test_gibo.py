@@ -34,9 +34,13 @@ class Silent:
     """No noise at all, to see what is under it."""
 
     simulated = True
+    distance = 0.0
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return value
+
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return values
 
 
 def problem(
@@ -124,6 +128,9 @@ class HalfNoise(Simulation):
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return super().gaussian_whole(value, scale / 2)
+
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return super().gaussian_whole_array(values, scale / 2)
 
 
 def told_apart(source: type[Simulation], runs: int = 500) -> float:
