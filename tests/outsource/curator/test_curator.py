@@ -403,7 +403,7 @@ def test_a_state_that_was_put_back_pays_again_for_what_it_forgot(tmp_path: Path)
 
 @pytest.mark.parametrize("charged", ["each", "once"])
 def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_path: Path, charged: str) -> None:
-    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.approximate(20.0, 1e-5))
     answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged)
     settings: dict[str, Any] = {"answers": answers, "state": tmp_path / "state"}
     with curator_of(rows, **settings) as curator:
@@ -415,9 +415,21 @@ def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_pa
         "table",
         *({"each": ["answer for row 3", "answer for row 4"], "once": ["answers"]}[charged]),
     ]
-    poor = Ledger.open(tmp_path / "poor.db", "rows", Budget.gdp(1e-3))
+    poor = Ledger.open(tmp_path / "poor.db", "rows", Budget.approximate(1e-3, 1e-5))
     with pytest.raises(BudgetRefused):
         curator_of(rows, **settings, ledger=poor)
+
+
+def test_a_table_is_drawn_in_bulk_only_where_its_distance_can_be_charged(tmp_path: Path) -> None:
+    rows = some_rows(30)
+    budgets = {"delta": Budget.approximate(2.0, 1e-5), "none": Budget.gdp(2.0)}
+    ledgers = {name: Ledger.open(tmp_path / "l.db", name, budget) for name, budget in budgets.items()}
+    for name, ledger in {**ledgers, "free": None}.items():
+        with curator_of(rows, state=tmp_path / name, ledger=ledger, epsilon=1.0) as curator:
+            assert (curator.published().guarantee.distance > 0) is (name != "none")
+            assert curator.published().whole.distance == curator.published().guarantee.distance
+    with pytest.raises(GuaranteeError, match="needs some delta"):  # drawn in bulk before: charged as what it was
+        curator_of(rows, state=tmp_path / "free", ledger=ledgers["none"], epsilon=1.0)
 
 
 def test_a_limit_of_no_queries_for_each_modeler_is_not_taken_for_no_limit() -> None:

@@ -26,12 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import ObjectiveError, TacitError, choice, count
-from tacit.outsource.curator.payments import Payments, answer_mechanism, whole
+from tacit.outsource.curator.payments import Payments, answer_mechanism, table_source, whole
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
 from tacit.outsource.curator.state import Exchange, State, now
 from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, moved, usable
 from tacit.outsource.protocol.frames import Digest, chunks, packed, unframed
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
+from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import digest
 
@@ -52,7 +53,8 @@ class Curator:
 
     Guarantee. Of the table: that of the transformation, unconditional for "noisy". Of table and answers together:
     conditional on answers not being sensitive, unless ``answers=PrivateAnswers(...)``, whose noise is charged to the
-    ledger query by query.
+    ledger query by query. The table's noise is drawn in bulk, at a distance from the exact law that its guarantee
+    carries, where that can be charged: to a budget with a delta, at an epsilon up to 20. Answers are drawn exactly.
     Follows. Kharkovskii2020, Algorithm 1 and section 2. Private answers are theirs to leave open, and ours.
     Differs. A row is evaluated and paid for once: whoever asks again, or retries a request, is told the same.
     Edges. A query is refused when the limit is reached, the row does not exist, or the study was stopped; then nothing
@@ -82,7 +84,7 @@ class Curator:
         state: str | Path | None = None,
         name: str = "study",
         ledger: Ledger | None = None,
-        noise: Source = EXACT,
+        noise: Source | None = None,
     ) -> None:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
@@ -92,11 +94,14 @@ class Curator:
         self._turn, self._alone = threading.Lock(), threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
         unit = moved(distance) + (", with whatever answer it then has" if answers else "")
-        shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit, "noise": noise}
+        of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, ledger)
+        noise = noise or EXACT
+        shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit}
         if choice("transform", transform, ("noisy", "projection")) == "noisy":
-            self._transform: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, **shared)
+            made: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, noise=of_table, **shared)
         else:
-            self._transform = PublishedProjection(n, d, dimensions=dimensions or 10, insist=insist, **shared)
+            made = PublishedProjection(n, d, dimensions=dimensions or 10, insist=insist, noise=noise, **shared)
+        self._transform = made
         self._mechanism = answer_mechanism(answers, unit, noise)
         self._folder = tempfile.TemporaryDirectory(prefix="tacit-curator-") if state is None else None
         self._state = State(self._folder.name if self._folder else str(state), name)
@@ -261,7 +266,7 @@ class Curator:
     def _owed(self, before: bool) -> None:
         """Charge what this state told already and this ledger does not know of, before more is told."""
         if before:
-            self._payments.charge(self._transform.guarantee, "table", shared=True)
+            self._payments.charge(self._published.guarantee, "table", shared=True)
         if self._mechanism is not None:
             for row in self._known:
                 self._payments.charge(self._mechanism.guarantee, self._paid_as(row)[0], shared=True)
