@@ -17,8 +17,9 @@ from __future__ import annotations
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
-from tacit.audit.games import GAMES, OneRun, game
-from tacit.audit.play import Audit, played
+from tacit.audit.game import Audit
+from tacit.audit.games import GAMES
+from tacit.audit.play import run_game
 
 TITLE = "Audit: claimed epsilon against a measured lower bound at 99%"
 LONG = False
@@ -52,11 +53,7 @@ def run(repeats: int) -> list[Figure]:
     figures = []
     with threadpool_limits(1):
         for name in GAMES:
-            made = game(name)
-            if isinstance(made, OneRun):
-                figures.append(figure(made.audit(seed=repeats), name))
-                continue
-            figures.append(figure(played(made, RUNS.get(name), seed=repeats), name))
+            figures.append(figure(run_game(name, RUNS.get(name), seed=repeats), name))
             if name in EXACT:
-                figures.append(figure(played(made, EXACT[name], exact=True), f"{name}, exact draws"))
+                figures.append(figure(run_game(name, EXACT[name], exact=True), f"{name}, exact draws"))
     return figures

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import METHODS, MODELS, LedgerName, MaybeLedger, words
-from tacit.cli.plan import search_budget
+from tacit.cli.options import METHODS, MODELS, LedgerName, MaybeLedger, search_budget, words
 from tacit.cli.shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
 from tacit.errors import BadInput, count
 

@@ -104,7 +104,7 @@ def tune(
         candidates = space.grid_within(trials - confirmations(trials))
     terms = Terms(asked.records, asked.bounds, budget, trials, direction)
     bearable(terms, accept_noise)
-    from tacit.run.study import SEARCH, begun_alike, kept, opened, progress_bar  # loads Optuna
+    from tacit.run.study import SEARCH, begun_alike, kept, opened, trials_bar  # loads Optuna
 
     with ExitStack() as stack:
         folder = stack.enter_context(kept(out)) if out is not None else None
@@ -115,7 +115,7 @@ def tune(
         search = begun_alike(study, space, method)
         observations = Observations(study, terms, ledger=ledger, noise=noise)
         study.set_user_attr(SEARCH, search)
-        tell = stack.enter_context(progress_bar(study, observations, progress))
+        tell = stack.enter_context(trials_bar(study, observations, progress))
         width = count("at_once", at_once or getattr(executor, "_max_workers", None) or 1) if executor else 1
         keep = trials - len(listed or []) if method == "grid" else confirmations(trials)
         if CHOSEN not in study.user_attrs:
@@ -260,7 +260,7 @@ def _gibo(
     """The folder holds the certificate, and the journal of released gradients from which an interrupted run goes on."""
     from tacit.methods.gibo import FILE, Problem, release
     from tacit.methods.gibo.design import Settings
-    from tacit.run.progress import steps_bar
+    from tacit.run.progress import progress_bar
     from tacit.run.study import kept
 
     given = [name for name, value in refused.items() if value is not None]
@@ -269,7 +269,7 @@ def _gibo(
     asked = Problem(*problem, Settings.of(options, problem[0].bounds, problem[1]), **who)
     with ExitStack() as stack:
         folder = stack.enter_context(kept(out)) if out is not None else None
-        tell = stack.enter_context(steps_bar(asked.trials, progress))
+        tell = stack.enter_context(progress_bar("steps", asked.trials, wanted=progress))
         made = release(replace(asked, file=folder.path / FILE) if folder is not None else asked, tell)
         if folder is not None:
             (folder.path / "certificate.json").write_text(json.dumps(made.certificate(), indent=1) + "\n")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.play import Game, Outputs, means
+from tacit.audit.game import Game, Outputs
+from tacit.audit.games.mechanisms import means
 from tacit.methods.kusner.problem import NearlyUniform
 from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.methods.observed import Terms

@@ -1,10 +1,8 @@
-"""`tacit curator serve|grant|revoke|status` and `tacit modeler run`."""
+"""`tacit curator serve|grant|revoke|status`."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,13 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import LedgerName, MaybeLedger, words
-from tacit.cli.shell import AsJson, Quiet, again, keeping, masked, remark
+from tacit.cli.options import LedgerName, MaybeLedger, complete, split_numbers
+from tacit.cli.shell import PLAIN, AsJson, Quiet, again, keeping, masked, remark
 from tacit.errors import BadInput, TacitError, extra
 
-PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}
 curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
-modeler = typer.Typer(help="Optimise over a table that a curator published.", **PLAIN)
 
 State = Annotated[str, typer.Option(help="Folder, or PostgreSQL URL, in which the study survives.")]
 TokenFile = Annotated[Path | None, typer.Option("--tokens", help="File of tokens; in the state folder if left out.")]
@@ -36,7 +32,7 @@ def serve_command(
     scale: Annotated[str | None, typer.Option(help="Public divisors of the columns, with commas between.")] = None,
     distance: Annotated[float, typer.Option(help="How far a row may move and still be protected.")] = 1.0,
     transform: Annotated[
-        str, typer.Option(help="noisy or projection.", autocompletion=words("noisy", "projection"))
+        str, typer.Option(help="noisy or projection.", autocompletion=complete("noisy", "projection"))
     ] = "noisy",
     dimensions: Annotated[int | None, typer.Option(help="Columns of the published table.")] = None,
     insist: Annotated[str | None, typer.Option(help="Words that accept the published projection's attack.")] = None,
@@ -45,7 +41,7 @@ def serve_command(
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds: makes answers private.")] = None,
     answer_mu: Annotated[float, typer.Option(help="Privacy of one private answer, as mu of GDP.")] = 0.1,
     charged: Annotated[
-        str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=words("each", "once"))
+        str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=complete("each", "once"))
     ] = "each",
     ledger: MaybeLedger = None,
     ledger_name: LedgerName = "default",
@@ -85,12 +81,12 @@ def serve_command(
         listening = stack.enter_context(bound(host, port, certificate=certificate, key=key, insecure=insecure))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         held = Curator(
-            *_given(rows, evaluate, columns),
+            *_load(rows, evaluate, columns),
             epsilon=epsilon,
             delta=delta,
             transform=transform,
             dimensions=dimensions,
-            scale=_numbers(scale),
+            scale=split_numbers(scale),
             distance=distance,
             insist=insist,
             answers=answers,
@@ -199,70 +195,15 @@ def status_command(state: State = "curator", tokens: TokenFile = None, as_json: 
     typer.echo("\n".join([*lines, *(f"{e.number:6}  {e.time}  {e.modeler}  row {e.row}" for e in log[-20:])]))
 
 
-@modeler.command("run")
-def run_command(
-    url: Annotated[str, typer.Argument(help="Where the curator serves.")],
-    trials: Annotated[int, typer.Option(help="Rows to ask for, earlier runs included.")] = 50,
-    token_file: Annotated[Path | None, typer.Option(help="File of the token; else TACIT_TOKEN.")] = None,
-    authority: Annotated[Path | None, typer.Option(help="Certificates to trust, a PEM file.")] = None,
-    direction: Annotated[
-        str, typer.Option(help="maximize or minimize.", autocompletion=words("maximize", "minimize"))
-    ] = "maximize",
-    lengthscale: Annotated[float | None, typer.Option(help="Of the prior, scaled units; else fitted.")] = None,
-    variance: Annotated[float, typer.Option(help="Of the prior, with --lengthscale.")] = 1.0,
-    mean: Annotated[float, typer.Option(help="Of the prior, with --lengthscale.")] = 0.0,
-    batch: Annotated[int, typer.Option(help="Rows in one request.")] = 1,
-    patience: Annotated[float, typer.Option(help="Seconds to wait for a curator that does not answer.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Of the first rows that are asked.")] = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Search a published table for the row with the best answer. Run again to go on.
-
-    \b
-    Example:
-      tacit modeler run https://curator.example:8733 \\
-        --token-file alice.token --trials 50
-    """
-    extra("httpx", "service", "talking to a curator's service")
-    from tacit.outsource.modeler import Modeler, Prior
-    from tacit.outsource.modeler.client import Client
-
-    try:
-        token = token_file.read_text().strip() if token_file else os.environ.get("TACIT_TOKEN", "").strip()
-    except OSError as error:
-        raise BadInput(f"{token_file} cannot be read: {error.strerror}") from None
-    if not token:
-        raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
-    prior = Prior(lengthscale, variance, mean) if lengthscale else None
-    kept = f"The curator keeps every answer, and none is asked twice. To go on: {again()}"
-    with keeping(kept), Client(url, token=token, authority=authority, patience=patience) as client:
-        wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
-
-        def tell(trial: int, answer: Any) -> None:
-            if not quiet:
-                typer.echo(f"{trial:5}  row {answer.row}: {answer.value}", err=True)
-
-        found = Modeler(client, **wanted, progress=tell).run(trials)
-    told = f"best row {found.row}: {found.value:g} after {found.trials} queries\n{found.guarantee}"
-    typer.echo(json.dumps(found.to_json(), indent=1) if as_json else told)
-
-
 def _tokens(path: Path | None, state: str) -> Any:
     from tacit.outsource.curator.tokens import Tokens
 
     return Tokens(path or (None if "://" in state else Path(state) / "tokens.json"))
 
 
-def _numbers(text: str | None) -> list[float] | None:
-    try:
-        return [float(part) for part in text.split(",")] if text else None
-    except ValueError:
-        raise BadInput(f"numbers with commas between, such as 1,2.5, got {text!r}") from None
-
-
-def _given(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:
+def _load(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:
     """The table, of the wanted columns, and the evaluation that the words name."""
+    from tacit.objective import import_object
     from tacit.outsource.curator.rows import Prompt, read
 
     frame = read(rows)
@@ -271,12 +212,7 @@ def _given(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:
     if evaluate == "-":
         how = Prompt()
     elif ":" in evaluate:
-        module, _, function = evaluate.partition(":")
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            how = getattr(importlib.import_module(module), function)
-        except (ImportError, AttributeError):
-            raise BadInput(f"no function {evaluate!r}; write module:function, importable from here") from None
+        how = import_object(evaluate, "function", "mymodel:answer")
     if wanted is not None:
         kept = [*wanted, *([evaluate] if how is evaluate and evaluate not in wanted else [])]
         missing = [c for c in kept if c not in frame.columns]
