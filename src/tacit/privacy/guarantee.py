@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -125,6 +126,28 @@ def far(epsilon: float, distance: float) -> float:
     return (1 + math.exp(min(epsilon, 700.0))) * distance if distance else 0.0
 
 
+def with_distance(epsilon: Callable[[float], float], delta: float, distance: float) -> float:
+    """The epsilon at delta of noise within a distance of the exact law, from the ``epsilon`` of that law at a delta.
+
+    >>> with_distance(Budget.gdp(0.5).epsilon, 1e-6, 1e-9) > Budget.gdp(0.5).epsilon(1e-6)
+    True
+    """
+    if not distance:
+        return epsilon(delta)
+    found = 0.0
+    for _ in range(100):  # allow for the distance at some epsilon, until the epsilon that follows is no larger
+        allowed = found + 1e-6 * (1 + found)
+        left = math.nextafter(delta - far(allowed, distance), -1)
+        if not left > 0:
+            break
+        found = epsilon(left)
+        if found <= allowed:
+            return found
+    raise GuaranteeError(
+        f"noise within {distance:.1g} of the exact law leaves nothing of delta={delta:g}: ask for a larger one"
+    )
+
+
 def loose(delta: float, records: int) -> str:
     """A remark on a delta that is not below 1/n; "" if it is.
 
@@ -182,20 +205,7 @@ class Guarantee:
         """The smallest known epsilon at delta; raises GuaranteeError where no epsilon follows."""
         if self.budget is None:
             raise GuaranteeError(f"there is no epsilon here: {self.source}")
-        if not self.distance:
-            return self.budget.epsilon(delta)
-        own = 0.0
-        for _ in range(100):  # allow for the distance at some epsilon, until the epsilon that follows is no larger
-            allowed = own + 1e-6 * (1 + own)
-            left = math.nextafter(delta - far(allowed, self.distance), -1)
-            if not left > 0:
-                break
-            own = self.budget.epsilon(left)
-            if own <= allowed:
-                return own
-        raise GuaranteeError(
-            f"noise within {self.distance:.1g} of the exact law leaves nothing of delta={delta:g}: ask for a larger one"
-        )
+        return with_distance(self.budget.epsilon, delta, self.distance)
 
     def quoted(self) -> tuple[float, float] | None:
         """(epsilon, delta) to print: the notion's own, or epsilon at the quoted delta. None for no guarantee."""
