@@ -10,8 +10,9 @@ import numpy as np
 
 import tacit
 from benchmarks._parts import kept
-from tacit.methods.gibo import LEAD, Problem, release
+from tacit.methods.gibo import LEAD, GradientSearch, release
 from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -40,7 +41,9 @@ def descend(
     space = tacit.Space({f"x{j}": tacit.Float(a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))})
     asked = Objective(lambda params: losses(np.array(list(params.values()))), n, BOUNDS)
     settings = Settings.of({"average": 0.0, **options}, BOUNDS, space)
-    made = release(Problem(asked, space, T, Budget.gdp(mu), settings, noise=noise, accepted=True)).value
+    made = release(
+        GradientSearch(Task(asked, space, Budget.gdp(mu), T, noise=noise, accept_noise=True), settings)
+    ).value
     return np.array([list(p.values()) for p in made.details["path"][0]]), made
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.methods.gibo import Problem as Descent
-from tacit.methods.gibo import release
+from tacit.methods.gibo import GradientSearch, release
 from tacit.methods.gibo.design import Settings
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -58,9 +58,8 @@ def descent(problem: Problem, mu: float, trials: int, seed: int, options: dict[s
     asked = Objective(problem.function, problem.records, (0.0, 1.0))
     settings = Settings.of(options, (0.0, 1.0), problem.space)
     source = Simulation(seed) if noise is None else noise
-    return release(
-        Descent(asked, problem.space, trials, Budget.gdp(mu), settings, noise=source, accepted=True, seed=seed)
-    ).value
+    task = Task(asked, problem.space, Budget.gdp(mu), trials, noise=source, accept_noise=True, seed=seed)
+    return release(GradientSearch(task, settings)).value
 
 
 def _made(

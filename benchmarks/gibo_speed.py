@@ -20,8 +20,9 @@ from benchmarks import Figure, ratio, threads, timed
 from tacit.gp.design import optimised, symmetric
 from tacit.gp.gradient import NUGGET, GradientPosterior
 from tacit.gp.kernels import RBF
-from tacit.methods.gibo import Problem, release
+from tacit.methods.gibo import GradientSearch, release
 from tacit.methods.gibo.design import Settings
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -122,7 +123,7 @@ def step_seconds(n: int, d: int, design: str = "cross") -> float:
     space = Space({f"x{j}": Float(0.0, 1.0) for j in range(d)})
     asked = Objective(lambda params: base * params["x0"], n, (0.0, 1.0))
     settings = Settings.of({"design": design}, (0.0, 1.0), space)
-    p = Problem(asked, space, 2, Budget.gdp(1.0), settings, noise=Simulation(0), accepted=True)
+    p = GradientSearch(Task(asked, space, Budget.gdp(1.0), 2, noise=Simulation(0), accept_noise=True), settings)
     begun = time.perf_counter()
     release(p)
     return (time.perf_counter() - begun) / 2
@@ -164,7 +165,7 @@ def through_shards(parts: int, each: int = 100_000, d: int = 5) -> tuple[float, 
     asked = Objective(Shards([Made(i, each, d) for i in range(parts)]), parts * each, (0.0, 1.0))
     settings = Settings.of({}, (0.0, 1.0), space)
     begun = time.perf_counter()
-    release(Problem(asked, space, 1, Budget.gdp(1.0), settings, noise=Simulation(0)))
+    release(GradientSearch(Task(asked, space, Budget.gdp(1.0), 1, noise=Simulation(0)), settings))
     seconds = time.perf_counter() - begun
     # Not ru_maxrss: a process inherits that from the one that started it.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))

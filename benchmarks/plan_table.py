@@ -29,9 +29,9 @@ from benchmarks import Figure
 from benchmarks._gibo_problems import Problem, Silent, basins, bowl, descent, errors, valley, waves
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import Matern52
+from tacit.methods.gibo.outlook import FEW, few_steps, gibo_defaults
 from tacit.methods.kusner import noisy
 from tacit.methods.kusner.constants import Constants, prior_draws
-from tacit.planning.settings import FEW, few_steps, gibo_defaults
 from tacit.privacy.noise import Simulation
 
 TITLE = "What tacit plan knows: regret against noise for each method, 0 at the best point and 1 at a typical one"

@@ -12,7 +12,6 @@ from tacit.errors import BadInput
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
 
-METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
 ALGORITHMS = (  # those that need no more than a table
     "logistic_sgd",
     "logistic_adam",

@@ -39,11 +39,13 @@ class Folder:
     def storage(self) -> str:
         return f"sqlite:///{(self.path / 'study.db').resolve()}"
 
-    def write(self, release: Release[Tuned], study: optuna.Study) -> None:
-        text = json.dumps(release.certificate(), indent=1) + "\n"
+    def write_certificate(self, release: Release[Tuned]) -> None:
         temporary = self.path / "certificate.json.part"
-        temporary.write_text(text)
+        temporary.write_text(json.dumps(release.certificate(), indent=1) + "\n")
         temporary.replace(self.path / "certificate.json")
+
+    def write(self, release: Release[Tuned], study: optuna.Study) -> None:
+        self.write_certificate(release)
         rows = observed_trials(study)
         names = sorted({name for row in rows for name in row["params"]})
         with (self.path / "trials.csv").open("w", newline="") as file:

@@ -1,7 +1,7 @@
 """Every game by its name: mechanisms, and methods run end to end, each on the neighbours its claim is tightest for.
 
 To add one: write a function that returns a ``Game`` (many runs on two neighbours) or a ``OneRun`` (one run, many
-canaries), and name it in ``GAMES``.
+canaries), and name it in ``GAMES``. A method of ``tacit.tune`` has its game from the registry of methods.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tacit.audit.game import Game, Outputs
 from tacit.audit.games import fronts, mechanisms, one_run, others, tuned
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError
+from tacit.methods.registry import METHODS
 from tacit.objective import called, import_object
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
@@ -26,16 +28,10 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
     "exponential": mechanisms.exponential,
     "mean": mechanisms.bounded_mean,
     "observations": tuned.observations,
-    "observed": tuned.observed,
-    "random": lambda: tuned.observed("random"),
-    "grid": lambda: tuned.observed("grid"),
     "search-cv": tuned.search_cv,
     "optuna": tuned.optuna_users,
     "observed-one-run": one_run.observed_canaries,
-    "gibo": tuned.gibo,
-    "kusner1": lambda: tuned.kusner(1),
-    "kusner2": lambda: tuned.kusner(2),
-    "kusner3": tuned.kusner3,
+    **{name: partial(tuned.of_method, name) for name, method in METHODS.items() if method.neighbours},
     "noisy-projection": others.noisy_projection,
     "projection": others.projection,
     "private-answers": others.private_answers,

@@ -9,13 +9,13 @@ from tacit.planning.measured import LANDSCAPES, document
 from tacit.privacy.guarantee import LETTER
 
 if TYPE_CHECKING:
-    from tacit.planning.methods import Outlook
+    from tacit.methods.outlook import Outlook
     from tacit.planning.plan import Needed, Plan
 
 WIDE = 118
 
 
-def told(plan: Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """Everything, in plain text."""
     c = plan.case
     assumed = ", assumed: give yours" if plan.assumed_spread else ""
@@ -27,18 +27,18 @@ def told(plan: Plan) -> str:
         "",
         *_table(plan),
         "",
-        *_wrapped(
+        *_wrap(
             "loss: how much worse than the best setting the answer is expected to be; in brackets most runs (10% to "
             "90%). Means over our benchmark problems; a typical setting loses the spread, "
             f"{c.spread:g}. theory: at most, where it says anything; see below."
         ),
     ]
     if plan.needed:
-        lines += ["", *_backwards(plan)]
+        lines += ["", *_needs(plan)]
     lines += ["", *_notes(plan)]
     outside = dict.fromkeys(s for o in plan.outlooks for m in o.measured.values() for s in m.outside)
-    lines += [line for s in outside for line in _wrapped(f"OUTSIDE THE TABLE, the nearest cell answers: {s}", "  ")]
-    lines += ["", f"Recommended: {plan.recommendation.method}", *_wrapped(plan.recommendation.reason, "  ")]
+    lines += [line for s in outside for line in _wrap(f"OUTSIDE THE TABLE, the nearest cell answers: {s}", "  ")]
+    lines += ["", f"Recommended: {plan.recommendation.method}", *_wrap(plan.recommendation.reason, "  ")]
     if plan.recommendation.call:
         lines += ["", f"  {plan.recommendation.call}", f"  {plan.recommendation.shell}"]
     lines += ["", f"Nothing was spent. Measured by `{document()['command']}`."]
@@ -48,13 +48,13 @@ def told(plan: Plan) -> str:
 def _table(plan: Plan) -> list[str]:
     heads = ("method", "guarantee", "evaluations", "noise", *(f"loss, {l}" for l in LANDSCAPES), "theory")
     rows = [heads, *(_row(o, plan.case.width) for o in plan.outlooks)]
-    return aligned(rows)
+    return align(rows)
 
 
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def align(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns as wide as their widest word; a rule below the heads.
 
-    >>> aligned([("a", "bc"), ("long", "d")])
+    >>> align([("a", "bc"), ("long", "d")])
     ['a     bc', '--------', 'long  d']
     """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -93,30 +93,30 @@ def _notes(plan: Plan) -> list[str]:
         texts += [*o.notes, *(["! tacit.tune refuses this unless you accept it"] * o.refused)]
         for text in texts:
             said.setdefault(text, []).append(o.method)
-    return [line for text, methods in said.items() for line in _wrapped(f"{', '.join(methods)}: {text}", "  ")]
+    return [line for text, methods in said.items() for line in _wrap(f"{', '.join(methods)}: {text}", "  ")]
 
 
-def _backwards(plan: Plan) -> list[str]:
+def _needs(plan: Plan) -> list[str]:
     c = plan.case
     names = [f"{what}, {l}" for l in LANDSCAPES for what in ("records", LETTER[c.budget.notion])]
     rows: list[tuple[str, ...]] = [("method", *names)]
     for method, by in plan.needed.items():
-        rows.append((method, *(word for l in LANDSCAPES for word in _both(by[l]))))
+        rows.append((method, *(word for l in LANDSCAPES for word in _amounts(by[l]))))
     from tacit.planning.plan import MOST_RECORDS, limit
 
     head = (
         f"For an expected loss of at most {plan.want:g}: records needed with {c.budget}, or budget needed with "
         f"{c.records:,} records (none: not with {MOST_RECORDS:.0e} records, or {limit(c.budget)})"
     )
-    return [*_wrapped(head), "", *aligned(rows)]
+    return [*_wrap(head), "", *align(rows)]
 
 
-def _both(n: Needed) -> tuple[str, str]:
+def _amounts(n: Needed) -> tuple[str, str]:
     return (
         f"{n.records:,}" if n.records is not None else "none",
         f"{n.budget.amount:.3g}" if n.budget is not None else "none",
     )
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
+from tacit.methods.case import Case
 from tacit.methods.kusner import constants as k
-from tacit.methods.kusner.problem import NEARLY, Prior, Problem, conditional, correlation, halves
-from tacit.planning.case import Case
+from tacit.methods.kusner.problem import NEARLY, FiniteSearch, Prior, conditional, correlation, halves
+from tacit.methods.observed import UNIT
+from tacit.methods.outlook import Forecast, Outlook
+from tacit.methods.registry import METHODS
+from tacit.methods.task import Task
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Exponential, Laplace
 from tacit.space import Array
@@ -58,9 +62,10 @@ def choice(case: Case, algorithm: int = 1) -> Choice:
     return Choice(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
 
 
-def _mechanism(case: Case) -> tuple[Exponential, k.Constants, Prior, Problem]:
+def _mechanism(case: Case) -> tuple[Exponential, k.Constants, Prior, FiniteSearch]:
+    METHODS["kusner1"].check_budget(case.budget)
     listed, _, uniform = _model(case.dimensions, case.candidates)
-    p = _problem(case, listed[:1])  # one candidate will do: what follows depends on their number alone
+    p = _search(case, listed[:1])  # one candidate will do: what follows depends on their number alone
     epsilon, delta = halves(p)
     prior = Prior.of(p, "matern52", None, None, case.spread / uniform)
     k1 = correlation(p, prior, None)
@@ -68,14 +73,14 @@ def _mechanism(case: Case) -> tuple[Exponential, k.Constants, Prior, Problem]:
     return Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon)), c, prior, p
 
 
-def _problem(case: Case, listed: list[dict[str, float]]) -> Problem:
-    return Problem("kusner1", case.objective(), case.space(), listed, case.trials, case.budget)
+def _search(case: Case, listed: list[dict[str, float]]) -> FiniteSearch:
+    return FiniteSearch("kusner1", Task(case.objective(), case.space(), case.budget, case.trials), listed)
 
 
 def _score_noise(case: Case, c: k.Constants, prior: Prior) -> float | None:
     if case.candidates * case.trials > MOST_GAIN:
         return None
-    points = _problem(case, _model(case.dimensions, case.candidates)[0]).points
+    points = _search(case, _model(case.dimensions, case.candidates)[0]).points
     gamma = k.information_gain(prior.kernel, points, case.trials, OBSERVATION_NOISE)
     blur = Laplace(c.regret(gamma) + c.c + c.q, budget=Budget.pure(case.budget.amount / 2))
     return math.sqrt(2) * blur.scale * prior.scale
@@ -86,6 +91,51 @@ def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Ar
     """Candidates, draws of the default prior (candidates, draws), and what a uniform choice loses, in prior sd."""
     case = Case(1, 1, dimensions, Budget.gdp(1.0), 1.0)
     listed = case.space().sobol(candidates, 0)
-    p = _problem(case, listed)
+    p = _search(case, listed)
     f = k.prior_draws(Prior.of(p, "matern52", None, None, None).kernel, p.points)
     return listed, f, float((f.max(axis=0) - f).mean())
+
+
+def _outlook(case: Case, *, algorithm: int) -> Outlook:
+    method, made = f"kusner{algorithm}", choice(case, algorithm)
+    score, note = None, "chooses as Algorithm 1 does; its score needs the constants A and tau of a function class"
+    if algorithm == 1:
+        score = made.score_noise
+        note = (
+            f"at epsilon = {case.budget.amount:g} its choice among {case.candidates} candidates is a uniform one to "
+            f"within {100 * made.off_uniform:.2g}% of probability: half of epsilon must hide a change of "
+            f"{made.sensitivity:.3g} prior sd. At best it loses {100 * made.regret:.3g}% of what choosing blindly "
+            "loses; more records hardly help"
+        )
+    return Outlook(
+        method,
+        made.guarantee,
+        case.trials,
+        {"method": method, "candidates": case.candidates},
+        score,
+        "the released score" if score is not None else "",
+        made.bound,
+        f"Kusner et al. (2015), Theorem 2, with probability {made.sure:.3g}",
+        refused=made.refused,
+        notes=(note,),
+    )
+
+
+def _lipschitz_outlook(case: Case) -> Outlook:
+    """Algorithm 3: what can be said without its Lipschitz constant."""
+    epsilon = case.budget.pure_epsilon()
+    source = "Kusner et al. 2015, Corollary 4, for a tacit.RegularisedClassifier"
+    guarantee = Guarantee(Budget.pure(epsilon), UNIT, (), source)
+    most = math.sqrt(2) * case.width / epsilon
+    notes = (
+        f"tunes one regularisation strength and releases its best score under pure epsilon = {epsilon:.3g}. Its noise "
+        f"needs a Lipschitz constant L: sd between sqrt(2) L (1/least - 1/most strength) / epsilon, which no number of "
+        f"records lowers, and {most:.3g}. With losses of your own it holds only if L and convexity are true",
+    )
+    why = "" if case.dimensions == 1 else f"tunes one parameter, a regularisation strength, not {case.dimensions}"
+    return Outlook("kusner3", guarantee, case.trials, {"method": "kusner3"}, notes=notes, unavailable=why)
+
+
+KUSNER1 = (Forecast("kusner1", partial(_outlook, algorithm=1), "kusner1", choice_scale),)
+KUSNER2 = (Forecast("kusner2", partial(_outlook, algorithm=2), "kusner1", choice_scale),)
+KUSNER3 = (Forecast("kusner3", _lipschitz_outlook),)
