@@ -288,11 +288,11 @@ def test_norms_of_a_release_are_in_double_precision_whatever_the_data_are_in() -
 
 
 def test_a_lot_whose_sum_could_round_by_more_than_the_room_is_not_released() -> None:
-    X = np.zeros((100_000, 1), np.float32)
-    y = np.arange(100_000) % 2
+    X = np.zeros((300_000, 1), np.float32)
+    y = np.arange(300_000) % 2
     algorithm = LogisticSGD(X, y, X[:4], y[:4], classes=(0, 1))
     with pytest.raises(BadInput, match="too little room for rounding"):
-        algorithm.train_for_release({**PARAMS, "lot": 100_000}, delta=1e-5)
+        algorithm.train_for_release({**PARAMS, "lot": 300_000}, delta=1e-5)
 
 
 def test_classes_read_off_the_data_are_not_released() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 T = TypeVar("T")
-# The discrete Gaussian on a lattice 2^-29 of its scale differs from the continuous one by less than 2^-58 (a test
+# The discrete Gaussian on a lattice 2^-26 of its scale differs from the continuous one by less than 2^-52 (a test
 # measures the square law); stating mu larger by one part in 1e9 covers this many times over.
 LATTICE = 1e-9
 SIMULATED = "simulated noise from a seeded generator, no guarantee"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 FINENESS = 40  # the lattice is 2^-40 of the scale, or finer
-BULK_FINENESS = 29  # in bulk: the finest on which a number takes three tables
+BULK_FINENESS = 26  # in bulk: the finest on which a number takes three tables
 SMALLEST = -1074  # exponent of the smallest float
 LARGEST_EPSILON = 20.0  # of what noise in bulk is used for
 REACH = 2.0**61  # steps; what lies beyond is cut before noise in bulk is added, so that 64 bits hold the sum
@@ -75,7 +75,7 @@ class Exact:
 class Bulk(Exact):
     """Arrays from tables, within ``distance`` a number of the exact law; single whole numbers and choices as in Exact.
 
-    Edges. Values beyond 2^61 steps of the lattice, which are 2^31 scales or more, are cut to that: a public bound, and
+    Edges. Values beyond 2^61 steps of the lattice, which are 2^34 scales or more, are cut to that: a public bound, and
     cutting moves two values no further apart.
     """
 
@@ -136,7 +136,7 @@ def array_source(epsilon: float, ledger: Budget | None = None) -> Source:
 
 
 def lattice(scale: float, noise: Source | None = None) -> int:
-    """The exponent k of the lattice on which a source draws: of spacing 2^k, at most 2^-40 of the scale, or 2^-29."""
+    """The exponent k of the lattice on which a source draws: of spacing 2^k, at most 2^-40 of the scale, or 2^-26."""
     return max(SMALLEST, math.frexp(scale)[1] - 1 - (BULK_FINENESS if isinstance(noise, Bulk) else FINENESS))
 
 

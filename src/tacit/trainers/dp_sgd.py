@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 UNIT = "one training record replaced"
-ROOM = 1e-6  # share of the clip kept free for rounding when a model is released
+ROOM = 1e-5  # share of the clip kept free for rounding when a model is released
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Linear(ByLots):
         Guarantee. (epsilon, delta) with the epsilon of ``epsilons``, one training record replaced, unconditional. Noise
         is drawn in bulk, and delta includes its distance from the exact law, where that and the rounding to its lattice
         have room; else it comes from OpenDP's exact sampler. Lots come from the system's generator (``secrets``).
-        Differs. Gradients are clipped to (1 - 1e-6) of the clip. That room covers the rounding of sums in double
+        Differs. Gradients are clipped to (1 - 1e-5) of the clip. That room covers the rounding of sums in double
         precision and of values to the noise's lattice, so the epsilon stated needs no exact arithmetic.
         Edges. Refused unless the classes were named when this object was made, since reading them off the data is not
         covered. The ledger must take charges with a delta: composition="basic", or a reserve.
