@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 
 SMALL = np.concatenate([FRACTIONS.ravel(), INTEGERS.ravel()])
 MOST = 1e9  # multipliers are searched up to here
+PRECISION = 3e-4
 
 
 def lot_curve(
@@ -67,7 +68,7 @@ def noise_below(
     scheme: str = "without_replacement",
     relation: str = "replace_one",
 ) -> Floats:
-    """Least noise on the sum over a lot, to one part in 1e4, (n,), with which each setting stays below ``base``.
+    """Least noise on the sum over a lot, to 3 parts in 1e4, (n,), with which each setting stays below ``base``.
 
     Guarantee: ``base.covers(lot_curve(noise=...))`` for every setting.
     Edges: GuaranteeError if some setting is not covered by noise of 1e9 times its sensitivity.
@@ -90,28 +91,35 @@ def noise_below(
     square = np.exp(2 * log_least)
     variation = np.maximum(2 * square, -np.log1p(-np.minimum(square, 1 - 1e-12)))
 
-    def covered(multiplier: Floats) -> NDArray[np.bool_]:
-        values = _values(multiplier, rate, many, scheme, large)
+    def covered(multiplier: Floats, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+        values = _values(multiplier, rate[at], many[at], scheme, large)
         fits = values.min(axis=0) <= variation[:, None]  # (knots, n)
         for row, limit in zip(values, enough, strict=True):
             fits |= row <= limit[:, None]
         return np.asarray(fits.all(axis=0))
 
-    low, high = np.full(rate.shape, 1e-3), np.full(rate.shape, MOST)
-    if not covered(high).all():
-        raise GuaranteeError(
-            "some setting does not come below the base profile by noise of 1e9 times its sensitivity: take fewer "
-            "steps, or a base table with a larger floor"
-        )
-    guess = np.sqrt(many) * rate / 0.1 + 0.3  # near the answer for small mu; the bracket is opened from there
-    for factor in (1.0, 4.0, 0.25, 16.0, 0.06):
-        at = guess * factor
-        fits = covered(at)
-        low, high = np.where(fits, low, np.maximum(low, at)), np.where(fits, np.minimum(high, at), high)
-    while np.any(high > low * (1 + 1e-4)):
-        middle = np.sqrt(low * high)
-        fits = covered(middle)
-        low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+    everyone = np.arange(len(rate))
+    low = np.sqrt(many) * rate / knots[-1] + 0.3  # near the answer; the bracket opens from there
+    fits = covered(low, everyone)
+    high = np.where(fits, low, np.inf)
+    low = np.where(fits, 0.0, low)
+    while (at := np.flatnonzero(np.isinf(high))).size:
+        if low[at].max() > MOST:
+            raise GuaranteeError(
+                "some setting does not come below the base profile by noise of 1e9 times its sensitivity: take fewer "
+                "steps, or a base table with a larger floor"
+            )
+        fits = covered(2 * low[at], at)
+        high[at] = np.where(fits, 2 * low[at], np.inf)
+        low[at] = np.where(fits, low[at], 2 * low[at])
+    while (at := np.flatnonzero((low == 0) & (high > 1e-3))).size:
+        fits = covered(high[at] / 2, at)
+        low[at] = np.where(fits, 0.0, high[at] / 2)
+        high[at] = np.where(fits, high[at] / 2, high[at])
+    while (at := np.flatnonzero((high > low * (1 + PRECISION)) & (low > 0))).size:
+        middle = np.sqrt(low[at] * high[at])
+        fits = covered(middle, at)
+        low[at], high[at] = np.where(fits, low[at], middle), np.where(fits, middle, high[at])
     return np.asarray(high * unit)
 
 
@@ -142,7 +150,7 @@ def _values(sigma: Floats, rate: Floats, steps: Floats, scheme: str, large: tupl
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         for i in range(0, len(rate), CHUNK):
             q = rate[i : i + CHUNK]
-            a = np.minimum(np.broadcast_to(sigma, rate.shape)[i : i + CHUNK], 1e150) ** -2
+            a = np.minimum(sigma[i : i + CHUNK], 1e150) ** -2
             moment = log_moments(a, q, poisson)
             knots = np.vstack([np.zeros_like(moment[:1]), moment[:10]])[:, None]
             chords = (1 - TENTHS[:, None]) * knots[:-1] + TENTHS[:, None] * knots[1:]

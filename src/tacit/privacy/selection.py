@@ -181,7 +181,9 @@ def _both(
         lost[near] = MARGIN * (u[near] * x[best] + c[best]) / np.maximum(V[near], TINY)
     a = np.maximum.accumulate(law.derivative(u, t)[::-1])[::-1]
     b = np.minimum.accumulate(law.derivative(V, np.minimum(G, 1.0)))
-    return a, b, lost * (law.largest or 1) <= 2e-11
+    # b changes by at most this many times as much as its argument, relatively; eta + 1 for negative binomial laws
+    steep = law.largest or (law.mean if isinstance(law, PoissonRuns) else 101)
+    return a, b, lost * steep <= 2e-11
 
 
 def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats, exact: NDArray[np.bool_]) -> tuple[Floats, Floats]:
