@@ -279,7 +279,7 @@ def test_between_cells_lies_between_their_values() -> None:
 
 def test_the_shipped_table_is_what_the_code_makes_of_the_kept_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    table = importlib.import_module("benchmarks.plan_table")
+    table = importlib.import_module("benchmarks.papers.plan_table")
     result = json.loads((ROOT / "benchmarks" / "results" / "plan_table.json").read_text())
     assert (ROOT / "src" / "tacit" / "planning" / "measured.json").read_text() == table.written(table.shipped(result))
 
@@ -294,7 +294,7 @@ def test_losses_measured_with_other_defaults_are_marked(monkeypatch: pytest.Monk
 
 def test_a_rising_curve_is_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    rising = importlib.import_module("benchmarks.plan_table").rising
+    rising = importlib.import_module("benchmarks.papers.plan_table").rising
     assert rising([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
     assert rising([3.0, 1.0, 2.0, 5.0]) == [2.0, 2.0, 2.0, 5.0]
 

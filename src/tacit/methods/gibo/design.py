@@ -22,7 +22,7 @@ from tacit.space import Array, Space
 KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "polynomial": Polynomial}
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
-# Measured, not chosen by taste: benchmarks/gibo_defaults.py, its figures in benchmarks/results/gibo_defaults.json.
+# Measured, not chosen by taste: tacit-bench gibo_defaults, its figures in benchmarks/results/gibo_defaults.json.
 RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, 0.2, 0.25, 0.5, 1, 32
 # Shares of the squared budget, if nothing else was said: for choosing where to begin, and among several starts.
 SCANNED, SCORED = 0.3, 0.1
