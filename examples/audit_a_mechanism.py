@@ -7,7 +7,8 @@ clips the mean. They look alike, and their outputs on ordinary data look alike. 
 import numpy as np
 
 import tacit
-from tacit.audit import Game
+from tacit.audit.picture import text
+from tacit.audit.play import Game, played
 
 RECORDS, MOST, CLAIM = 100, 100_000.0, tacit.Budget.pure(1.0)
 NOISE = MOST / RECORDS  # one income between 0 and MOST moves the mean by at most this
@@ -34,7 +35,7 @@ def game(mechanism) -> Game:
 
 def main() -> None:
     for mechanism in (sound, broken):
-        print(tacit.audit.run_game(game(mechanism), 20_000), "\n")
+        print(text(played(game(mechanism), 20_000)), "\n")
 
     # The same by hand: outputs in, a number out.
     noise = tacit.Simulation(1)

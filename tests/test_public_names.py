@@ -21,6 +21,7 @@ PUBLIC = {
     "PrivateSearchCV",
     "RegularisedClassifier",
     "Release",
+    "Schema",
     "Shards",
     "Simulation",
     "Space",

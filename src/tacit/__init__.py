@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.privacy.private import Private as Private
     from tacit.privacy.release import Release as Release
     from tacit.run.shards import Shards as Shards
+    from tacit.schema import Schema as Schema
     from tacit.space import Choice as Choice
     from tacit.space import Float as Float
     from tacit.space import Int as Int
@@ -50,6 +51,7 @@ _HOMES = {
     "PrivateSearchCV": "tacit.integrations.sklearn",
     "RegularisedClassifier": "tacit.methods.kusner.regularised",
     "Release": "tacit.privacy.release",
+    "Schema": "tacit.schema",
     "Shards": "tacit.run.shards",
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",

@@ -72,28 +72,38 @@ def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
     done = tacit(*table, "--trials", "6", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert max(p["utility"] for p in json.loads(done.stdout)["tested"]) > 0.8
-    private = tacit(*table, "--trials", "6", "--test-epsilon", "1", cwd=tmp_path)
-    assert private.returncode == 2
-    assert "read facts off its data" in private.stderr
+    (tmp_path / "s.toml").write_text("target = {name = 'bought', labels = ['no', 'yes']}\n[columns]\nsize = 'number'\n")
+    private = tacit(*table, "--schema", "s.toml", "--trials", "6", "--test-epsilon", "1", "--json", cwd=tmp_path)
+    assert private.returncode == 0, private.stderr
+    assert json.loads(private.stdout)["guarantee"]["unit"] == "one test record replaced"
 
 
-def test_columns_with_missing_numbers_are_named_with_the_remedy(
+def test_a_missing_target_is_named_with_the_remedy_and_missing_cells_are_borne(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("age,size,kind,bought\n" + "31,,a,yes\n,4711,,no\n27,1,b,yes\n" * 9)
     (tmp_path / "u.csv").write_text("age,bought\n" + "31,yes\n27,\n" * 9)
-    told = {
-        "t.csv": "missing or infinite in columns 'age', 'size'. Fill them, or leave such rows or columns out",
-        "u.csv": "the target 'bought' is missing in some rows; leave such rows out of the table",
-    }
-    for name, message in told.items():
-        words = ["--algorithm", "logistic_sgd", "--table", name, "--target", "bought"]
+    for name, code in (("t.csv", "0"), ("u.csv", "2")):
+        words = [
+            "--algorithm",
+            "logistic_sgd",
+            "--table",
+            name,
+            "--target",
+            "bought",
+            "--trials",
+            "2",
+            "--startup",
+            "2",
+        ]
         monkeypatch.setattr(sys, "argv", ["tacit", "pareto", *words])
-        with pytest.raises(SystemExit, match="2"):
+        with pytest.raises(SystemExit, match=code):
             main()
         said = capsys.readouterr().err
-        assert message in said
+        assert ("the target 'bought': labels must be text or numbers, and some training rows have none" in said) == (
+            code == "2"
+        )
         assert "4711" not in said
 
 

@@ -13,7 +13,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tacit.errors import BadInput
-from tacit.integrations.table import MODELS, PROTECTED, TableObjective, read_table, table_objective
+from tacit.integrations.files import read_table
+from tacit.integrations.table import MODELS, PROTECTED, TableObjective, table_objective
+from tacit.schema import Schema
 
 ROWS = 120
 
@@ -43,9 +45,9 @@ def centre(objective: TableObjective) -> dict[str, Any]:
     return {**params, **({"max_iter": 20} if "max_iter" in params else {})}
 
 
-def hidden_row(table: pd.DataFrame, objective: TableObjective, place: int) -> int:
-    """The row of the table behind a loss."""
-    return int(objective.validation[0].index[place])
+def hidden_rows(rows: int = ROWS, held: int = ROWS // 2, seed: int = 0) -> list[int]:
+    """The rows of the table behind the losses."""
+    return [int(row) for row in np.random.default_rng(seed).permutation(rows)[:held]]
 
 
 # Reading
@@ -151,6 +153,7 @@ def test_every_model_learns_and_answers_one_loss_per_validation_row(model: str, 
     objective = table_objective(people(task), "y", model)
     assert objective.task == task
     losses = objective(centre(objective))
+    assert objective.known.all()
     blind = {"classification": 0.5, "regression": float(np.var(objective.validation[1].astype(float)))}[task]
     assert losses.shape == (objective.records,) == (60,)
     assert np.isfinite(losses).all()
@@ -195,7 +198,7 @@ def test_a_validation_row_moves_its_own_loss_alone(model: str, task: str) -> Non
     table = people(task)
     before = table_objective(table, "y", model)
     params = centre(before)
-    usual, row = before(params), hidden_row(table, before, 7)
+    usual, row = before(params), hidden_rows()[7]
     for column, cell in HOSTILE.values():
         changed = table.copy()
         changed.loc[row, column] = cell
@@ -208,7 +211,7 @@ def test_a_validation_row_moves_its_own_loss_alone(model: str, task: str) -> Non
 def test_a_file_with_a_hostile_row_moves_one_loss(tmp_path: Path) -> None:
     """Through the file, where a reader might guess the types of columns from all rows."""
     table = people()
-    row = hidden_row(table, table_objective(table, "y", "linear"), 3)
+    row = hidden_rows()[3]
     seen = []
     for cells in (("40", "1", "north", "1"), ("x", "True", "7", "yes")):
         table.loc[row] = list(cells)
@@ -219,8 +222,7 @@ def test_a_file_with_a_hostile_row_moves_one_loss(tmp_path: Path) -> None:
 
 def test_a_category_unseen_in_training_is_no_category() -> None:
     table = people()
-    objective = table_objective(table, "y", "linear")
-    table.loc[objective.validation[0].index, "ward"] = "moon"
+    table.loc[hidden_rows(), "ward"] = "moon"
     assert table_objective(table, "y", "linear")({"C": 1.0}).shape == (60,)
 
 
@@ -255,8 +257,36 @@ def test_the_task_is_judged_by_training_rows() -> None:
 
 
 def test_the_split_depends_on_the_seed_and_on_nothing_else() -> None:
-    first, again, other = (table_objective(people(), "y", "linear", seed=s) for s in (0, 0, 1))
-    assert list(first.validation[0].index) == list(again.validation[0].index)
-    assert list(first.validation[0].index) != list(other.validation[0].index)
-    assert not set(first.validation[0].index) & set(first.train[0].index)
+    table = people()[["age", "y"]].assign(age=np.arange(ROWS, dtype=float))
+    rows = []
+    for seed in (0, 1):
+        made = table_objective(table, "y", "linear", seed=seed)
+        mean, deviation = made.matrix.columns[0].mean, made.matrix.columns[0].deviation
+        parts = [
+            np.rint(part[0][:, 0] * deviation + mean).astype(int).tolist() for part in (made.validation, made.train)
+        ]
+        assert parts[0] == hidden_rows(seed=seed)
+        assert sorted(parts[0] + parts[1]) == list(range(ROWS))
+        rows.append(parts[0])
+    assert rows[0] != rows[1]
     assert table_objective(people(), "y", "linear", validation=0.75).records == 90
+
+
+def test_a_declared_schema_decides_what_columns_and_labels_there_are() -> None:
+    schema = Schema.declare({"dose": (0, 3), "ward": ["north", "moon"]}, target="y", labels=["0", "1", "2"])
+    made = table_objective(people(), "y", "linear", schema=schema)
+    assert made.train[0].shape[1] == 3
+    assert set(made.validation[1]) == {"0", "1"}
+    assert made({"C": 1.0}).mean() < 0.5
+    for other, message in (("age", "the schema has the target 'y'"), ("y", "for another task than regression")):
+        with pytest.raises(BadInput, match=message):
+            table_objective(people(), other, "linear", task="regression", schema=schema)
+
+
+def test_a_label_that_is_not_declared_counts_as_the_worst() -> None:
+    schema, table = Schema.declare({"dose": "number"}, target="y", labels=[0, 1]), people()
+    table.loc[hidden_rows()[5], "y"] = "2"
+    assert np.flatnonzero(np.isnan(table_objective(table, "y", "linear", schema=schema)({"C": 1.0}))).tolist() == [5]
+    table.loc[next(r for r in range(ROWS) if r not in hidden_rows()), "y"] = "2"
+    with pytest.raises(BadInput, match="none of the declared labels in some training rows"):
+        table_objective(table, "y", "linear", schema=schema)

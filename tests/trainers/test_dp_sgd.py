@@ -18,7 +18,7 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.pareto.algorithm import Algorithm, Oracles
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.noise import EXACT, Bulk, Simulation
+from tacit.privacy.noise import EXACT, Simulation
 from tacit.trainers import SHIPPED, dp_sgd, load
 from tacit.trainers.dp_sgd import Linear, LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.trainers.linear import Rows, Update, clipped_sums, train
@@ -217,7 +217,6 @@ def test_a_release_is_debited_before_the_first_draw(tmp_path: Path, monkeypatch:
 
     class Watching:
         simulated = False
-        distance = 0.0
 
         def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
             seen.append((len(ledger.entries()), scale))
@@ -243,25 +242,9 @@ def test_a_release_is_debited_before_the_first_draw(tmp_path: Path, monkeypatch:
     assert set(np.unique(release.value.predict(examples()[0]))) <= {0, 1}
 
 
-def test_noise_comes_in_bulk_and_delta_includes_its_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    algorithm, drawn = made(LogisticSGD, classes=(0, 1)), []
-    monkeypatch.setattr(Bulk, "gaussian", lambda source, values, scale: drawn.append(values.size) or values)
-    monkeypatch.setattr(Bulk, "distance", 1e-14)  # so that it shows
-    release = algorithm.train_for_release(PARAMS, delta=1e-5)
-    budget = release.guarantee.budget
-    assert budget is not None
-    assert sum(drawn) == 20 * 7  # steps x (features + 1)
-    added = (1 + np.exp(budget.amount)) * 140 * 1e-14
-    assert 0 < added < 1e-5
-    assert budget.amount == pytest.approx(float(algorithm.epsilons([PARAMS], 1e-5 - added)[0]), rel=1e-4)
-    assert budget.amount > float(algorithm.epsilons([PARAMS], 1e-5)[0])
-    assert (budget.delta, release.guarantee.distance) == (1e-5, 0.0)
-
-
 def test_a_refused_release_draws_nothing(tmp_path: Path) -> None:
     class Never:
         simulated = False
-        distance = 0.0
 
         def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
             raise AssertionError("drawn although refused")
@@ -288,11 +271,11 @@ def test_norms_of_a_release_are_in_double_precision_whatever_the_data_are_in() -
 
 
 def test_a_lot_whose_sum_could_round_by_more_than_the_room_is_not_released() -> None:
-    X = np.zeros((300_000, 1), np.float32)
-    y = np.arange(300_000) % 2
+    X = np.zeros((100_000, 1), np.float32)
+    y = np.arange(100_000) % 2
     algorithm = LogisticSGD(X, y, X[:4], y[:4], classes=(0, 1))
     with pytest.raises(BadInput, match="too little room for rounding"):
-        algorithm.train_for_release({**PARAMS, "lot": 300_000}, delta=1e-5)
+        algorithm.train_for_release({**PARAMS, "lot": 100_000}, delta=1e-5)
 
 
 def test_classes_read_off_the_data_are_not_released() -> None:
@@ -386,6 +369,28 @@ def test_a_table_is_encoded_and_measured_but_never_released() -> None:
         algorithm.train_for_release(PARAMS, delta=1e-5)
     with pytest.raises(BadInput, match="no column 'poor'"):
         LogisticSGD.from_table(table, "poor")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cell", ["n/a", "words", None, 10**400, b"x", [1], True])
+def test_nothing_that_a_test_row_holds_moves_training_or_other_test_rows(cell: object) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 60, 200).astype(float)
+    table = pd.DataFrame({"age": age, "job": rng.choice(["a", "b"], 200), "rich": np.where(age > 40, "yes", "no")})
+    before = LogisticSGD.from_table(table, "rich")
+    row = int(np.random.default_rng(0).permutation(200)[160 + 7])
+    for column in table.columns:
+        changed = table.astype(object)
+        changed.at[row, column] = cell
+        after = LogisticSGD.from_table(changed, "rich")
+        assert after.examples.classes == before.examples.classes
+        assert after.examples.X.tobytes() == before.examples.X.tobytes()
+        assert after.examples.y.tobytes() == before.examples.y.tobytes()
+        moved = after.each_utility(PARAMS, 0) != before.each_utility(PARAMS, 0)
+        assert set(np.flatnonzero(moved)) <= {7}
+        if column == "rich":
+            assert after.each_utility(PARAMS, 0)[7] == 0.0
 
 
 def test_the_private_front_gets_one_utility_for_each_test_record() -> None:

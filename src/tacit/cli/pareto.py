@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +26,7 @@ def pareto_command(
     ] = None,
     table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
     delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
     trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100,
     startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
@@ -79,7 +82,7 @@ def pareto_command(
         named, table, target = None, *((None, None) if from_file(ctx, "table") else (table, target))
     if named is not None and ":" in named and algorithm is None:  # as the file may say it
         algorithm, named = named, None
-    made = _algorithm(algorithm, named, table, target, seed)
+    made = _algorithm(algorithm, named, table, target, schema, seed)
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
     arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
     told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
@@ -112,16 +115,15 @@ def pareto_command(
     typer.echo("".join(f"\n{name:12} {path}" for name, path in files.items()))
 
 
-def _algorithm(spec: str | None, named: str | None, table: Path | None, target: str | None, seed: int) -> Any:
+def _algorithm(
+    spec: str | None, named: str | None, table: Path | None, target: str | None, schema: Path | None, seed: int
+) -> Any:
     if (spec is None) == (named is None):
         raise BadInput("give an algorithm as module:object, or a shipped one with --algorithm NAME")
     if named is None:
         if table is not None or target is not None:
             raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
-        from tacit.objective import import_object
-
-        found = import_object(str(spec), "algorithm", "mymodule:algorithm")
-        return found() if isinstance(found, type) else found
+        return _from_module(str(spec))
     from tacit.trainers import load
 
     made = load(named)
@@ -134,20 +136,26 @@ def _algorithm(spec: str | None, named: str | None, table: Path | None, target: 
             raise BadInput(f"algorithm {named!r} needs more than the shell can say: give it as module:object") from None
     if table is None or target is None:
         raise BadInput(f"algorithm {named!r} needs a table of data: --table FILE --target COLUMN")
-    return made.from_table(_numbers(table), target, seed=seed)
+    from tacit.integrations.files import read_table
+    from tacit.schema import Schema
+
+    declared = Schema.read(schema) if schema is not None else None
+    return made.from_table(read_table(table, declared), target, seed=seed, schema=declared)
 
 
-def _numbers(path: Path) -> Any:
-    """The table, with columns of numbers as numbers. Judged by all rows: a front is for people who may see them."""
-    from tacit.errors import extra
-    from tacit.integrations.table import read_table
-
-    pandas, table = extra("pandas", "sklearn", "reading a table"), read_table(path)
-    for name in table.columns:
-        numbers = pandas.to_numeric(table[name], errors="coerce")
-        if numbers.isna().equals(table[name].isna()):
-            table[name] = numbers
-    return table
+def _from_module(spec: str) -> Any:
+    module, colon, name = spec.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    why = "" if colon else "it must be module:object"
+    try:
+        found = getattr(importlib.import_module(module), name) if colon else None
+    except (ImportError, AttributeError) as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except Exception as error:  # the user's module may load its data, and its message may quote it
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    if why:
+        raise BadInput(f"no algorithm {spec!r}: {why}")
+    return found() if isinstance(found, type) else found
 
 
 def _private(epsilon: float | None, delta: float, ledger: str | None, name: str, stack: Any) -> Any:

@@ -7,24 +7,27 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, extra, interval, probability
-from tacit.methods.registry import METHODS
+from tacit.errors import BadInput, choice, count, described, extra, interval, probability
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import plain
+from tacit.schema import Schema
+from tacit.schema.cells import read_cells
+from tacit.schema.rows import form_of, is_frame
 from tacit.space import Array, Space
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
-    from sklearn.exceptions import FitFailedWarning
+    from sklearn.exceptions import DataConversionWarning, FitFailedWarning
     from sklearn.utils import check_random_state, indexable
     from sklearn.utils.metaestimators import _safe_split, available_if
-    from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+    from sklearn.utils.validation import _num_samples, check_is_fitted
 
     from tacit.integrations.sklearn_losses import LOSSES, Losses, wrong
 except ImportError:
@@ -34,6 +37,7 @@ except ImportError:
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
+SEARCHES = ("observed", "random", "grid")
 PROTECTS = (
     "PROTECTED: the {hidden} validation rows, one row replaced. NOT PROTECTED: the {seen} training rows, on which "
     "best_estimator_ was trained; whoever sees it or its predictions may learn about them."
@@ -53,10 +57,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ``validation`` is the share of validation rows. ``scoring`` is "accuracy" (default for classifiers), "log_loss",
     "squared_error" (default for regressors), "absolute_error", or a function (fitted, X, y) -> one loss per row,
     lower is better. All but accuracy need public ``bounds``, chosen without looking at the data, to which losses are
-    clipped.
+    clipped. ``schema``, a tacit.Schema, declares the columns and labels as public; without it they are read off the
+    training rows.
 
     Attributes after fit: ``best_params_``; ``best_score_``, larger is better: the noisy accuracy, or the noisy loss
-    negated; ``best_score_std_``; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``.
+    negated; ``best_score_std_``; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``.
 
     Guarantee. ``release_``, and with it ``best_params_`` and ``best_score_``, is mu-GDP for one validation row
     replaced, unconditional. THE TRAINING ROWS ARE NOT PROTECTED: publish ``best_estimator_`` only if they may be
@@ -66,9 +71,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     in one fold and trains the models of all others, so replacing it may change every loss, and the noise would have
     to cover that. The split is not stratified: that would read private labels. ``best_estimator_`` is fitted on the
     training rows alone; refitting on all rows would reveal the validation rows.
-    Edges. The estimator must predict each row by itself, as scikit-learn's do. A validation row on which prediction
-    fails, or whose loss is missing, counts as the worse bound, silently; so does a class that no training row has,
-    which ``classes_`` then lacks. Before anything is spent, the estimator as given is fitted and scored on training
+    Edges. The estimator must predict each row by itself, as scikit-learn's do. All rows are put into the form of the
+    schema: numbers become float64, also those given as text; words for missing values ('n/a') and what is not finite
+    become nan; an unknown category does too. A validation row on which prediction
+    fails, or whose loss is missing, counts as the worse bound, silently; so does a class that the schema lacks.
+    Before anything is spent, the estimator as given is fitted and scored on training
     rows, and what goes wrong there is raised as it is. Settings that cannot be fitted later count as the worst, with
     a FitFailedWarning; other warnings of the search are not shown, since one could tell of a validation row. Noise
     above a tenth of the bounds' width is refused unless ``accept_noise=True``. Noise is never seeded: two fits differ,
@@ -102,29 +109,34 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: Any = None,
         noise: Source | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.estimator, self.space = estimator, space
         self.epsilon, self.delta, self.trials = epsilon, delta, trials
         self.validation, self.scoring, self.bounds = validation, scoring, bounds
         self.method, self.ledger, self.accept_noise = method, ledger, accept_noise
-        self.n_jobs, self.random_state, self.noise = n_jobs, random_state, noise
+        self.n_jobs, self.random_state, self.noise, self.schema = n_jobs, random_state, noise, schema
 
     def fit(self, X: Any, y: Any) -> PrivateSearchCV:
         """Search; X (rows, features) and y (rows,), of which a random share is held out and protected."""
         if y is None:
             raise BadInput("PrivateSearchCV requires y to be passed, but the target y is None")
         X, y = indexable(X, y)
-        y, rows = column_or_1d(y, warn=True), _num_samples(X)
+        y, rows = _labels(y), _num_samples(X)
         budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
         loss, bounds = self._loss()
-        choice("method", self.method, searches())
+        choice("method", self.method, SEARCHES)
         random = check_random_state(self.random_state)
         seen, hidden = _split(random, rows, self.validation)
+        here, there = (_safe_split(self.estimator, X, None, part, seen)[0] for part in (seen, hidden))
+        self.schema_ = self._schema(here, y[seen])  # from training rows alone
+        answers, known = self.schema_.encode_target(y[hidden])
         losses = Losses(
             self.estimator,
             loss,
-            _safe_split(self.estimator, X, y, seen),
-            _safe_split(self.estimator, X, y, hidden, seen),
+            (self.schema_.encode(here), self.schema_.encode_target(y[seen])[0]),
+            (self.schema_.encode(there), answers),
+            known,
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
@@ -155,6 +167,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _schema(self, X: Any, y: Any) -> Schema:
+        """As declared, or as the training rows show it."""
+        task = (
+            "classification"
+            if is_classifier(self.estimator)
+            else "regression"
+            if is_regressor(self.estimator)
+            else None
+        )
+        seen = Schema.of_rows(X, y, task=task)
+        if self.schema is None:
+            return seen
+        if not isinstance(self.schema, Schema):
+            raise BadInput(f"schema must be a tacit.Schema, got {described(self.schema)}. Nothing was spent")
+        return replace(self.schema, form=seen.form, target=self.schema.target or seen.target)
 
     def _space(self) -> Space:
         space = Space(self.space)
@@ -188,28 +216,45 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        return self._best().predict(X)
+        return self._best().predict(self._rows(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        return self._best().predict_proba(X)
+        return self._best().predict_proba(self._rows(X))
 
     @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        return self._best().predict_log_proba(X)
+        return self._best().predict_log_proba(self._rows(X))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        return self._best().decision_function(X)
+        return self._best().decision_function(self._rows(X))
 
     @available_if(_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Any) -> Any:
-        return self._best().transform(X)
+        return self._best().transform(self._rows(X))
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:
         """The estimator's own score of given rows: exact, so not for private ones."""
-        return float(self._best().score(X, y))
+        answers, known = (y, None) if y is None else self._target(y)
+        return float(self._best().score(self._rows(X), answers if known is None or known.all() else y))
+
+    def _target(self, y: Any) -> tuple[Any, Any]:
+        self._best()
+        return self.schema_.encode_target(_labels(y))
+
+    def _rows(self, X: Any) -> Any:
+        """New rows in the form that the estimator was fitted on; where their shape is another, it will say so."""
+        self._best()
+        names = [c.name for c in self.schema_.columns]
+        if is_frame(X):
+            held = [str(c) for c in X.columns]
+            fitting = set(names) <= set(held) if self.schema_.declared else names == held
+        else:
+            listed = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.dtype.kind not in "fiub")
+            fitting = listed and form_of(X) == (self.schema_.form, names)
+        return self.schema_.encode(X) if fitting else X
 
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")
@@ -226,10 +271,18 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def searches() -> tuple[str, ...]:
-    """The methods whose release can be kept here: of an epsilon with a delta, unconditional, with a score."""
-    fit = [m for m in METHODS.values() if "approximate" in m.notions and m.scores and not m.conditional]
-    return tuple(m.name for m in fit)
+def _labels(y: Any) -> Any:
+    """One label per row, not yet looked at: what all of them together are depends on private rows."""
+    if is_frame(y) and y.shape[1] == 1:
+        y = y.iloc[:, 0].to_numpy(object)[:, None]
+    shape: tuple[int, ...] = getattr(y, "shape", (len(y),))
+    if len(shape) == 2 and shape[1] == 1:
+        told = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
+        warnings.warn(told, DataConversionWarning, stacklevel=3)
+        return np.asarray(y)[:, 0]
+    if len(shape) != 1:
+        raise BadInput(f"y should be a 1d array, got an array of shape {tuple(shape)} instead")
+    return read_cells(y)
 
 
 def _split(random: Any, rows: int, validation: float) -> tuple[Array, Array]:

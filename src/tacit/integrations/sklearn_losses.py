@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import _safe_indexing
 
-from tacit.errors import ObjectiveError, described
+from tacit.errors import ObjectiveError, described, extra
+from tacit.schema.cells import Mask
 from tacit.space import Array
 
 REHEARSED = 50  # training rows on which the loss is tried before anything is spent
@@ -20,12 +22,16 @@ REHEARSED = 50  # training rows on which the loss is tried before anything is sp
 
 @dataclass(frozen=True)
 class Losses:
-    """An objective: fits on the training rows, answers with one loss per validation row."""
+    """An objective: fits on the training rows, answers with one loss per validation row.
+
+    ``known`` says which validation rows have a label that the schema knows; the others have no loss.
+    """
 
     estimator: Any
     loss: Callable[[Any, Any, Any], Any]
     train: tuple[Any, Any]
     validation: tuple[Any, Any]
+    known: Mask
 
     def fitted(self, params: Mapping[str, Any]) -> Any:
         return clone(self.estimator).set_params(**params).fit(*self.train)
@@ -43,22 +49,50 @@ class Losses:
         except Exception as error:  # told in full: it comes from training rows alone
             told = f"{type(error).__name__}: {error}"
             warnings.warn(f"{params} cannot be fitted and count as the worst. {told}", FitFailedWarning, stacklevel=2)
-            return np.full(len(self.validation[1]), np.nan)
-        return self._rows(fitted, *self.validation)
+            return np.full(len(self.known), np.nan)
+        return np.where(self.known, self._each(fitted), np.nan)
 
-    def _rows(self, fitted: Any, X: Any, y: Any) -> Array:
-        """One loss per row; where together they fail, by halves, until the rows that fail are alone and missing."""
-        n = len(y)
+    def _each(self, fitted: Any) -> Array:
+        """One loss per row; missing for a row that fails.
+
+        The others are then asked together, with a training row in its place: as many rows as if none had failed, since
+        a product of matrices of another size may round otherwise, and a row must move no loss but its own.
+        """
+        X, y = self.validation
+        answer = self._ask(fitted, X, y)
+        if answer is not None:
+            return answer
+        one = np.arange(1)
+        spare = _safe_indexing(self.train[0], one), self.train[1][one]
+        if self._ask(fitted, *spare) is None:  # these settings fail on every row, as on training rows
+            return np.full(len(y), np.nan)
+        alone = self._halves(fitted, np.arange(len(y)))
+        places = np.where(np.isnan(alone), len(y), np.arange(len(y)))
+        together = self._ask(fitted, _safe_indexing(_stack(X, spare[0]), places), np.append(y, spare[1])[places])
+        return alone if together is None else np.where(np.isnan(alone), np.nan, together)
+
+    def _halves(self, fitted: Any, rows: NDArray[np.intp]) -> Array:
+        """Where rows fail together, their halves, until those that fail are alone."""
+        answer = self._ask(fitted, _safe_indexing(self.validation[0], rows), self.validation[1][rows])
+        if answer is not None or len(rows) == 1:
+            return np.array([np.nan]) if answer is None else answer
+        return np.concatenate([self._halves(fitted, half) for half in np.array_split(rows, 2)])
+
+    def _ask(self, fitted: Any, X: Any, y: Any) -> Array | None:
         try:
             answer = np.asarray(self.loss(fitted, X, y), float)
-            if answer.shape == (n,):
-                return answer
-        except Exception:
-            pass  # what it said may quote a row
-        if n == 1:
-            return np.array([np.nan])
-        halves = np.split(np.arange(n), [n // 2])
-        return np.concatenate([self._rows(fitted, _safe_indexing(X, half), y[half]) for half in halves])
+        except Exception:  # what it said may quote a row
+            return None
+        return answer if answer.shape == (len(y),) else None
+
+
+def _stack(rows: Any, more: Any) -> Any:
+    """Rows of one form, one below the other."""
+    if hasattr(rows, "iloc"):
+        return extra("pandas", "sklearn", "a table with names").concat([rows, more], ignore_index=True)
+    if hasattr(rows, "tocsr"):
+        return extra("scipy.sparse", "sklearn", "sparse rows").vstack([rows, more]).tocsr()
+    return np.concatenate([rows, more])
 
 
 def wrong(fitted: Any, X: Any, y: Any) -> Any:

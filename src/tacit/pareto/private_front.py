@@ -71,7 +71,8 @@ class ObservedTest:
                 "a private front needs an algorithm with records and each_utility(params, seed) -> (records,)"
             )
         examples = getattr(algorithm, "examples", None)
-        if getattr(algorithm, "measuring_only", False) or not getattr(examples, "stated", True):
+        known = getattr(examples, "stated", True) or getattr(examples, "apart", False)
+        if getattr(algorithm, "measuring_only", False) or not known:
             raise BadInput(
                 "this algorithm read facts off its data, such as classes, means or spreads, and test records may be "
                 "among them: a private front needs them stated, for instance classes=(0, 1). Nothing was spent"

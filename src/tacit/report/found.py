@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, TacitError
-from tacit.methods.registry import METHODS
 
 FRONT, CERTIFICATE = "tacit.front/1", "tacit.certificate/1"
 FINISHED = ("front.json", "certificate.json", "audit.json")
@@ -26,7 +25,7 @@ UNFINISHED = ("search", "discovery", "study", "descent", "auditing")
 
 @dataclass(frozen=True)
 class Found:
-    """One thing to report on. ``document`` is what its JSON file says, where it has one, or the method of a descent."""
+    """One thing to report on. ``document`` is what its JSON file says, where it has one."""
 
     kind: str  # release, front, audit, attack, curator, ledger, or one of UNFINISHED
     path: Path
@@ -83,9 +82,8 @@ def _in_folder(where: Path, live: bool = False) -> Found | None:
         from tacit.report.studies import kind_of
 
         return Found(kind_of(where / "study.db"), where)
-    for method in METHODS.values():
-        if method.journal and (where / method.journal).exists():
-            return Found("descent", where, method.name)
+    if (where / "gibo.jsonl").exists():
+        return Found("descent", where)
     if (where / "runs" / "terms.json").exists():
         return Found("auditing", where)
     return Found("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None

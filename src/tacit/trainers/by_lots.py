@@ -17,6 +17,8 @@ from tacit.trainers.random_search import RANDOM, Truncated
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tacit.schema import Schema
+
 
 class ByLots:
     """Examples, the paper's domain, the privacy oracle and test accuracy; a subclass trains.
@@ -44,10 +46,10 @@ class ByLots:
         self._take(Examples.of(X, y, X_test, y_test, classes=classes, seed=seed))
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, target: str, seed: int = 0) -> Self:
-        """The algorithm on a table, a fifth of it held out. Encoded by what is in the data: for measuring only."""
+    def from_table(cls, table: pd.DataFrame, target: str, seed: int = 0, schema: Schema | None = None) -> Self:
+        """The algorithm on a table, a fifth of it held out. Encoded by its training rows: no model is released."""
         made = cls.__new__(cls)
-        made._take(Examples.from_table(table, target, seed=seed))
+        made._take(Examples.from_table(table, target, seed=seed, schema=schema))
         return made
 
     def _take(self, examples: Examples) -> None:

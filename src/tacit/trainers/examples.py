@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput, described, probability
 from tacit.privacy.private import Private
+from tacit.schema import Schema
+from tacit.schema.matrix import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +40,7 @@ class Examples:
     """X (n, d), classes by number y (n,), and the same held out for utility.
 
     ``stated`` is whether somebody named the classes. Read off the data they are fit for measuring, not for a release:
-    a lone record of a class would show.
+    a lone record of a class would show. ``apart`` is whether nothing was read off the test rows.
     """
 
     X: NDArray[Any]
@@ -47,6 +49,7 @@ class Examples:
     y_test: NDArray[np.int64]
     classes: tuple[Any, ...]
     stated: bool
+    apart: bool = False
 
     @classmethod
     def of(
@@ -71,55 +74,49 @@ class Examples:
         _matching("X", features, "y", labels)
         names = _classes(labels, classes)
         if X_test is None or y_test is None:
-            n = len(features)
-            kept = n - round(n * probability("held_out", held_out))
-            if not 0 < kept < n:
-                raise BadInput(f"{n} examples are too few to hold out a share of {held_out:g}; give X_test and y_test")
-            order = np.random.default_rng(seed).permutation(n)
-            parts = [features[order[:kept]], labels[order[:kept]], features[order[kept:]], labels[order[kept:]]]
+            train, test = _divide(len(features), held_out, seed)
+            parts = [features[train], labels[train], features[test], labels[test]]
         else:
             parts = [features, labels, _features("X_test", X_test), _labels("y_test", y_test)]
             _matching("X_test", parts[2], "y_test", parts[3])
             if parts[2].shape[1] != features.shape[1]:
                 raise BadInput(f"X has {features.shape[1]} columns and X_test has {parts[2].shape[1]}; they must agree")
-        train, test = _numbered("y", parts[1], names), _numbered("y_test", parts[3], names)
-        return cls(parts[0], train, parts[2], test, names, classes is not None)
+        here, there = _numbered("y", parts[1], names), _numbered("y_test", parts[3], names)
+        return cls(parts[0], here, parts[2], there, names, classes is not None)
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, target: str, *, seed: int = 0) -> Examples:
-        """A table's columns but the target: numbers to mean 0 and spread 1, everything else one column per value.
+    def from_table(
+        cls, table: pd.DataFrame, target: str, *, seed: int = 0, schema: Schema | None = None, held_out: float = 0.2
+    ) -> Examples:
+        """A table's columns but the target: numbers to mean 0 and deviation 1, everything else one column per value.
 
-        Guarantee. None: means, spreads and values are read off the data. For measuring only; a release is refused.
-        Edges. A missing word is a value of its own; a missing number or target is refused by the name of its column.
+        Guarantee. None for the training rows: means, deviations and, without a declared ``schema``, values and classes
+        are read off them. No fact is read off the rows held out, so a private front on them is possible.
+        Edges. A missing number is at the median, a missing word in no column. A label of a row held out that is none of
+        the classes is never predicted right; a missing target of a training row is refused.
         """
-        import pandas as pd
-
         if target not in table.columns:
-            raise BadInput(f"the table has no column {target!r}; it has {', '.join(map(str, table.columns))}")
-        inputs = table.drop(columns=[target])
+            raise BadInput(f"the table has no column {target!r}; it has {table.shape[1]} others")
+        inputs, answers = table.drop(columns=[target]), table[target]
         if not len(inputs.columns):
             raise BadInput(f"the table has no column besides {target!r}")
-        if table[target].isna().any():
-            raise BadInput(f"the target {target!r} is missing in some rows; leave such rows out of the table")
-        parts: list[Any] = []
-        gaps: list[str] = []
-        for name in inputs.columns:
-            column = inputs[name]
-            if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-                values = column.to_numpy(float, na_value=np.nan)
-                if not np.isfinite(values).all():
-                    gaps.append(repr(str(name)))
-                    continue
-                spread = float(values.std())
-                parts.append(((values - values.mean()) / (spread if spread > 0 else 1.0))[:, None])
-            else:
-                parts.append(pd.get_dummies(column.astype(str)).to_numpy(float))
-        if gaps:
+        train, test = _divide(len(table), held_out, seed)
+        try:
+            seen = Schema.of_rows(inputs.iloc[train], answers.iloc[train], task="classification", words="category")
+        except BadInput as wrong:
+            raise BadInput(f"the target {target!r}: {wrong}") from None
+        known = seen if schema is None else replace(schema, target=schema.target or seen.target)
+        matrix, rows = Matrix.fit(known, inputs.iloc[train])
+        aim = known.target
+        if aim is None or aim.kind != "category" or len(aim.categories) < 2:
+            raise BadInput(f"the target {target!r} must have at least two classes to tell apart")
+        labels = [aim.encode(answers.iloc[rows]).astype(np.int64) for rows in (train, test)]
+        if (labels[0] < 0).any():
             raise BadInput(
-                f"numbers must be there and finite; some are missing or infinite in column{'s' * (len(gaps) > 1)} "
-                f"{', '.join(gaps)}. Fill them, or leave such rows or columns out of the table"
+                f"the target {target!r} is none of the declared labels in some training rows; leave them out"
             )
-        return cls.of(np.hstack(parts), table[target].to_numpy(), seed=seed)
+        parts = rows, labels[0], matrix.encode(inputs.iloc[test]), labels[1]
+        return cls(*parts, tuple(aim.labels.tolist()), stated=False, apart=True)
 
     @property
     def records(self) -> int:
@@ -128,6 +125,15 @@ class Examples:
     def __repr__(self) -> str:
         n, d = self.X.shape
         return f"<{n} examples of {d} features and {len(self.classes)} classes, {len(self.X_test)} held out>"
+
+
+def _divide(n: int, held_out: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the rows that train and of those held out."""
+    kept = n - round(n * probability("held_out", held_out))
+    if not 0 < kept < n:
+        raise BadInput(f"{n} examples are too few to hold out a share of {held_out:g}; give X_test and y_test")
+    order = np.random.default_rng(seed).permutation(n)
+    return order[:kept], order[kept:]
 
 
 def _features(name: str, value: ArrayLike) -> NDArray[Any]:

@@ -60,7 +60,7 @@ class OpacusModel(ByLots):
             self.space = Space(space)
 
     @classmethod
-    def from_table(cls, table: Any, target: str, seed: int = 0) -> Self:
+    def from_table(cls, table: Any, target: str, seed: int = 0, schema: Any = None) -> Self:
         """Refused: a table does not say which torch model to train."""
         raise BadInput("the Opacus adapter needs a torch model; make it in Python: OpacusModel(make, X, y)")
 

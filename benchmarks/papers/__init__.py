@@ -1,1 +1,0 @@
-"""What papers and methods claim, measured: figures, tables and theorems, utility at equal guarantee, audits."""

@@ -1,1 +1,0 @@
-"""What records, candidates, workers and messages cost as they grow."""

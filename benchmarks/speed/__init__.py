@@ -1,1 +1,0 @@
-"""How fast, as ratios to peers in the same run."""

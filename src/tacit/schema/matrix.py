@@ -1,0 +1,111 @@
+"""Encoded columns as one matrix of numbers, by what training rows show: for models that take nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import BadInput
+from tacit.schema import Column, Schema
+from tacit.schema.rows import divide
+
+Floats = NDArray[np.float64]
+FURTHEST = 1e6  # standard deviations; more would overflow the models' own arithmetic
+MOST_COLUMNS = 50  # for the categories of one column; the rarer ones share the last
+DAY = np.timedelta64(86_400_000_000, "us")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers: a missing one at the median, then to mean 0 and deviation 1."""
+
+    median: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Numbers:
+        there = values[np.isfinite(values)]
+        if not there.size:
+            return cls(0.0, 0.0, 1.0)
+        filled = np.where(np.isfinite(values), values, median := float(np.median(there)))
+        with np.errstate(all="ignore"):
+            mean, deviation = float(filled.mean()), float(filled.std())
+        usable = np.isfinite([mean, deviation]).all() and deviation > 0
+        return cls(median, mean if usable else median, deviation if usable else 1.0)
+
+    width = 1
+
+    def write(self, values: Floats, out: Floats) -> None:
+        with np.errstate(all="ignore"):  # a difference may overflow, and is then as far as can be
+            away = (np.where(np.isfinite(values), values, self.median) - self.mean) / self.deviation
+        out[:, 0] = np.clip(away, -FURTHEST, FURTHEST)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories: a column of 0 and 1 each, the rarest together; none for a missing one."""
+
+    places: tuple[int, ...]  # of each category
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int32], categories: int) -> Categories:
+        counts = np.bincount(codes[codes >= 0], minlength=categories)
+        rank = np.empty(categories, int)
+        rank[np.argsort(-counts, kind="stable")] = np.arange(categories)
+        return cls(tuple(np.minimum(rank, MOST_COLUMNS - 1).tolist()))
+
+    @property
+    def width(self) -> int:
+        return max(self.places) + 1
+
+    def write(self, codes: NDArray[np.int32], out: Floats) -> None:
+        out[:] = 0.0
+        known = np.flatnonzero(codes >= 0)
+        out[known, np.asarray(self.places)[codes[known]]] = 1.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How the columns of a schema become columns of numbers. Fitted on training rows, then the same for all."""
+
+    schema: Schema
+    columns: tuple[Numbers | Categories, ...]
+
+    @classmethod
+    def fit(cls, schema: Schema, X: Any) -> tuple[Matrix, Floats]:
+        """By training rows; and those rows encoded."""
+        arrays = _encode(schema.columns, divide(X, schema.form, schema.columns))
+        made = [
+            Categories.of(a, len(c.categories)) if c.kind == "category" else Numbers.of(a)
+            for c, a in zip(schema.columns, arrays, strict=True)
+        ]
+        fitted = cls(schema, tuple(made))
+        return fitted, fitted._join(arrays)
+
+    def encode(self, X: Any) -> Floats:
+        """Rows as a matrix, shape (rows, numbers and categories). Each row by itself."""
+        return self._join(_encode(self.schema.columns, divide(X, self.schema.form, self.schema.columns)))
+
+    def _join(self, arrays: list[Any]) -> Floats:
+        edges = np.cumsum([0, *(c.width for c in self.columns)])
+        matrix = np.empty((len(arrays[0]), edges[-1]))
+        for array, column, low, high in zip(arrays, self.columns, edges, edges[1:], strict=False):
+            column.write(array, matrix[:, low:high])
+        return matrix
+
+
+def _encode(columns: Sequence[Column], cells: Sequence[Any]) -> list[Any]:
+    arrays = []
+    for column, held in zip(columns, cells, strict=True):
+        if column.kind in ("text", "object"):
+            raise BadInput(f"column {column.name!r} must hold numbers, categories or times; leave it out of the table")
+        array = column.encode(held)
+        if column.kind == "time":
+            array = np.where(np.isnat(array), np.nan, (array - np.datetime64(0, "us")) / DAY)
+        arrays.append(array)
+    return arrays
