@@ -1,6 +1,6 @@
 """How we know where we stand.
 
-Each module here measures one thing and offers
+Each module of papers/, speed/ and scale/ measures one thing and offers
 
     TITLE: str                      a line for the results page
     LONG: bool                      True: `make bench` takes it only while there is time left
@@ -10,6 +10,11 @@ and may offer
 
     REPEATS: int                    how often, unless asked otherwise; else as often as the kept result, else 5
     THREADS: tuple[int, ...]        run under each of these limits on linear algebra, such as (1, 2); else (1,)
+    ALSO: tuple[str, ...]           modules of tacit that run in processes of their own (see harness/sources.py)
+
+    papers/    what papers and methods claim, measured      speed/    ratios to peers      scale/    cost against size
+    harness/   the runner, the pages and their pictures     results/  the kept JSON
+    _*.py      what several benchmarks share; the runner finds all others by their names
 
 Peers run in the same process or the same minute. A benchmark that lacks a peer, data or a server raises Missing with
 the reason: it is skipped, and shown as missing. A figure that was not measured is absent, never copied.

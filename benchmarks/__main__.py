@@ -3,7 +3,7 @@
 tacit-bench NAME [NAME ...] [--repeats N] [--out DIR]   just these
 tacit-bench --within 30                                 all that fits in 30 minutes (make bench)
 tacit-bench --full                                      all, going on where an earlier run stopped (make bench-full)
-tacit-bench --list                                      what there is, and how long it takes
+tacit-bench --list                                      what there is, how long it takes, and what is stale
 tacit-bench --pages docs                                write the results pages and measure nothing (make results)
 """
 
@@ -14,10 +14,22 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import _machine
-from benchmarks._runner import MEASURED, SKIPPED, every, fitting, forget, kept, measure, names, told
+from benchmarks.harness import sources
+from benchmarks.harness.runner import (
+    MEASURED,
+    SKIPPED,
+    choose_within,
+    forget,
+    is_current,
+    measure,
+    measure_all,
+    read_header,
+    read_result,
+    repeats_of,
+)
+from benchmarks.harness.sources import names
 
-RESULTS = _machine.HERE / "results"
+RESULTS = sources.HERE / "results"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,7 +45,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--within", type=float, metavar="MINUTES", help="all that fits, by what the last runs took")
     made.add_argument("--full", action="store_true", help="all of them")
     made.add_argument("--tell", action="store_true", help=argparse.SUPPRESS)  # exit code 3 if skipped
-    made.add_argument("--list", action="store_true", help="names, titles and seconds of the last run")
+    made.add_argument(
+        "--list",
+        action="store_true",
+        help="names, titles, seconds of the last run, and what is stale",
+    )
     made.add_argument("--pages", type=Path, metavar="DIR", help="write results.md, papers.md and scale.md there")
     return made
 
@@ -45,14 +61,16 @@ def main(words: list[str] | None = None) -> None:
     if unknown:
         asking.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names())}")
     if asked.pages:
-        from benchmarks._pages import write
+        from benchmarks.harness.pages import write
 
         write(asked.out, asked.pages)
         return
     if asked.list:
         for name in names():
-            old = kept(name, asked.out)
-            print(f"{name:22} {old.get('seconds', '-'):>8} s  {told(name)['TITLE']}")
+            old = read_result(name, asked.out)
+            state = "current" if is_current(name, asked.out, repeats_of(name, asked.out, None)) else "stale"
+            shown = state if old.get("figures") else "-"
+            print(f"{name:26} {old.get('seconds', '-'):>8} s  {shown:8} {read_header(name)['TITLE']}")
         return
     if not (asked.names or asked.full or asked.within):
         asking.print_help()
@@ -65,10 +83,10 @@ def main(words: list[str] | None = None) -> None:
         sys.exit(code if code != SKIPPED or asked.tell else MEASURED)
     chosen = asked.names or names()
     if asked.within:
-        chosen, left = fitting(60 * asked.within, asked.out, asked.repeats)
+        chosen, left = choose_within(60 * asked.within, asked.out, asked.repeats)
         print(f"left for --full: {', '.join(left) or 'nothing'}", flush=True)
     words = [w for k in ("repeats", "threads") if (v := getattr(asked, k)) for w in (f"--{k}", str(v))]
-    sys.exit(every(chosen, asked.out.resolve(), words, repeats=asked.repeats, fresh=asked.fresh))
+    sys.exit(measure_all(chosen, asked.out.resolve(), words, repeats=asked.repeats, fresh=asked.fresh))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ clips the mean. They look alike, and their outputs on ordinary data look alike. 
 import numpy as np
 
 import tacit
-from tacit.audit.picture import text
-from tacit.audit.play import Game, played
+from tacit.audit import Game
 
 RECORDS, MOST, CLAIM = 100, 100_000.0, tacit.Budget.pure(1.0)
 NOISE = MOST / RECORDS  # one income between 0 and MOST moves the mean by at most this
@@ -35,7 +34,7 @@ def game(mechanism) -> Game:
 
 def main() -> None:
     for mechanism in (sound, broken):
-        print(text(played(game(mechanism), 20_000)), "\n")
+        print(tacit.audit.run_game(game(mechanism), 20_000), "\n")
 
     # The same by hand: outputs in, a number out.
     noise = tacit.Simulation(1)

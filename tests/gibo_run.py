@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit.methods.gibo import FILE, Problem, release
+from tacit.methods.gibo import FILE, GradientSearch, release
 from tacit.methods.gibo.design import Settings
+from tacit.methods.task import Task
 from tacit.objective import Objective
 
 STEPS, RECORDS = 8, 500
@@ -31,7 +32,7 @@ def run(folder: Path, seconds: float = 0.0, fails: bool = False) -> Any:
     with tacit.Ledger.open(folder / "ledger.db", "l", tacit.Budget.gdp(2.0)) as ledger:
         settings = Settings.of({"scan": 4}, (0.0, 1.0), space)
         asked = Objective(losses, RECORDS, (0.0, 1.0))
-        return release(Problem(asked, space, STEPS, budget, settings, ledger=ledger, file=folder / FILE))
+        return release(GradientSearch(Task(asked, space, budget, STEPS, ledger=ledger), settings, folder / FILE))
 
 
 if __name__ == "__main__":

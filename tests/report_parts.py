@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit import Budget, Curator, Guarantee, Ledger, Release
-from tacit.audit.play import Audit
+from tacit.audit.game import Audit
 from tacit.methods.tuned import Tuned
 from tacit.outsource.curator.tokens import Tokens
 from tacit.pareto import Front, Point

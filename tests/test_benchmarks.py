@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NAMES = sorted(p.stem for p in (ROOT / "benchmarks").glob("[a-z]*.py"))
+NAMES = sorted(p.stem for k in ("papers", "speed", "scale") for p in (ROOT / "benchmarks" / k).glob("[a-z]*.py"))
 
 
 @pytest.fixture
@@ -29,17 +29,19 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_benchmark_has_a_title_and_runs(name: str, load: Any) -> None:
-    module: ModuleType = load(f"benchmarks.{name}")
-    assert isinstance(module.TITLE, str)
-    assert module.TITLE
-    assert isinstance(module.LONG, bool)
-    assert callable(module.run)
+def test_every_benchmark_has_a_title_and_runs(load: Any) -> None:
+    module_of, header = load("benchmarks.harness.sources").module_of, load("benchmarks.harness.runner").read_header
+    for name in NAMES:
+        module: ModuleType = load(module_of(name))
+        assert module.TITLE, name
+        assert header(name)["TITLE"] == module.TITLE, "read without running it"
+        assert header(name)["LONG"] is module.LONG, name
+        assert callable(module.run), name
 
 
-def test_the_command_knows_every_benchmark_and_no_part_of_the_system(load: Any) -> None:
-    assert load("benchmarks._runner").names() == NAMES
+def test_the_command_knows_every_benchmark_by_one_name_and_no_part_of_the_system(load: Any) -> None:
+    assert load("benchmarks.harness.sources").names() == NAMES
+    assert len(set(NAMES)) == len(NAMES)
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 def section(load: Any, *documents: dict[str, Any]) -> list[str]:
     """The rows of the last part of the page that belong to a benchmark."""
-    page = load("benchmarks._results_page").page({d["name"]: d for d in documents}, [])
+    page = load("benchmarks.harness.results_page").page({d["name"]: d for d in documents}, [])
     lines = page[page.index("## Every figure") :].split("### startup\n")[1].split("\n### ")[0].splitlines()
     return [line for line in lines if line]
 
@@ -64,10 +66,12 @@ def test_the_page_shows_ratio_goal_and_whether_it_was_met(load: Any) -> None:
 
 
 def test_what_was_not_measured_is_shown_as_missing(load: Any) -> None:
-    assert section(load) == [f"{load('benchmarks.startup').TITLE}. **Missing**: it was not run. `tacit-bench startup`"]
+    assert section(load) == [
+        f"{load('benchmarks.speed.startup').TITLE}. **Missing**: it was not run. `tacit-bench startup`"
+    ]
     skipped = {**result(), "figures": [], "skipped": "no server"}
     assert section(load, skipped)[0].endswith("**Missing**: no server. `tacit-bench startup`")
-    page = load("benchmarks._results_page").page({}, [])
+    page = load("benchmarks.harness.results_page").page({}, [])
     head, rest = page.split("## What had to be shown")
     rows = [line for line in head.splitlines() if line.startswith("| ") and " --- " not in line]
     assert all("| missing |" in line for line in rows if not line.startswith("| what"))
@@ -91,12 +95,12 @@ def test_what_was_not_measured_is_shown_as_missing(load: Any) -> None:
 def test_goals_are_read_from_words(
     against: str, unit: str, value: float, goal: float | None, met: str, load: Any
 ) -> None:
-    row = load("benchmarks._reading").row({"name": "a", "value": value, "unit": unit, "against": against})
+    row = load("benchmarks.harness.reading").row({"name": "a", "value": value, "unit": unit, "against": against})
     assert (row.goal, row.met) == (goal, met)
 
 
 def test_the_papers_figure_is_read_from_words_or_given(load: Any) -> None:
-    read = load("benchmarks._reading").row
+    read = load("benchmarks.harness.reading").row
     said = {"name": "a", "value": 0.1, "unit": "sd"}
     assert read({**said, "against": "paper: 0.073; no guarantee"}).paper == 0.073
     assert read({**said, "against": "the paper's 0.158 (0.053, 0.264)"}).paper == 0.158
@@ -142,11 +146,12 @@ OURS = {
 def bench(tmp_path: Path) -> Path:
     """A clone with the runner and benchmarks of our own."""
     (tmp_path / "src" / "tacit").mkdir(parents=True)
-    (tmp_path / "benchmarks").mkdir()
+    shutil.copytree(ROOT / "benchmarks" / "harness", tmp_path / "benchmarks" / "harness")
+    (tmp_path / "benchmarks" / "speed").mkdir()
     for path in (ROOT / "benchmarks").glob("_*.*"):
         shutil.copy(path, tmp_path / "benchmarks")
     for name, text in OURS.items():
-        (tmp_path / "benchmarks" / f"{name}.py").write_text(text)
+        (tmp_path / "benchmarks" / "speed" / f"{name}.py").write_text(text)
     return tmp_path
 
 
@@ -177,13 +182,44 @@ def test_a_failure_stops_no_other_and_what_is_lacking_is_no_failure(bench: Path)
     # What this code has measured is not measured again, unless asked or changed.
     assert "unchanged: good" in ran(bench, "good", "lacking").stdout
     assert "measured: good" in ran(bench, "good", "lacking", "--fresh").stdout
-    (bench / "benchmarks" / "good.py").write_text(GOOD + "# changed\n")
+    (bench / "benchmarks" / "speed" / "good.py").write_text(GOOD + "# a comment changes no figure\n")
+    assert "unchanged: good" in ran(bench, "good", "lacking").stdout
+    (bench / "benchmarks" / "speed" / "good.py").write_text(GOOD + "changed = True\n")
     assert "measured: good" in ran(bench, "good", "lacking").stdout
+
+
+CLONE = {  # what is in src/tacit of a clone, and whether figures of a benchmark that uses tacit.tune rest on it
+    "__init__.py": (True, "if TYPE_CHECKING:\n    from tacit.tuning import tune\n    from tacit.other import x"),
+    "tuning.py": (True, "def tune():\n    from tacit.lazy import work\n    return load('tacit.named:run')"),
+    "lazy.py": (True, "from tacit import page\nwork = 1"),
+    "named.py": (True, "run = 1"),
+    "other.py": (False, "x = 1"),
+    "page.py": (False, "shows = 1"),
+}
+
+
+def test_figures_are_stale_if_what_they_rest_on_changed_and_only_then(
+    bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = load("benchmarks.harness.sources")
+    monkeypatch.setattr(sources, "ROOT", bench)
+    monkeypatch.setattr(sources, "HERE", bench / "benchmarks")
+    (bench / "benchmarks" / "speed" / "user.py").write_text("import tacit\ndef run(repeats): tacit.tune()\n")
+    for name, (_, text) in CLONE.items():
+        (bench / "src" / "tacit" / name).write_text(text)
+    for name, (matters, text) in CLONE.items():
+        before, path = sources.digest("user"), bench / "src" / "tacit" / name
+        path.write_text(f'"""Said otherwise."""\n{text}  # and here')
+        assert sources.digest("user") == before, "words are not code"
+        path.write_text(f"{text}\nmore = 1")
+        assert (sources.digest("user") != before) == matters, name
+    assert sources.digest("user") != sources.digest("user", ["tacit.other"]), "what runs elsewhere is named"
+    assert sources.digest("good") != sources.digest("lacking")
 
 
 def test_skipping_keeps_what_was_measured_before(bench: Path) -> None:
     ran(bench, "good", "--repeats", "3")
-    (bench / "benchmarks" / "good.py").write_text(LACKING)
+    (bench / "benchmarks" / "speed" / "good.py").write_text(LACKING)
     done = ran(bench, "good")
     assert done.returncode == 0
     assert "skipped: no server here" in done.stdout
@@ -206,40 +242,40 @@ def test_an_interrupted_run_keeps_what_was_finished(bench: Path) -> None:
 
 
 def test_what_fits_is_chosen_by_what_it_took(bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner, out = load("benchmarks._runner"), bench / "results"
-    monkeypatch.setattr(load("benchmarks._machine"), "HERE", bench / "benchmarks")
+    runner, out = load("benchmarks.harness.runner"), bench / "results"
+    monkeypatch.setattr(load("benchmarks.harness.sources"), "HERE", bench / "benchmarks")
     out.mkdir()
     for name, seconds in {"good": 100.0, "broken": 500.0, "slow": 300.0, "lacking": 10.0, "absent": 20.0}.items():
         (out / f"{name}.json").write_text(json.dumps({**result(), "name": name, "seconds": seconds, "repeats": 5}))
-    chosen, left = runner.fitting(700.0, out, None)
+    chosen, left = runner.choose_within(700.0, out, None)
     assert chosen == ["lacking", "absent", "good", "broken"]
     assert left == ["slow"]
-    chosen, left = runner.fitting(430.0, out, None)
+    chosen, left = runner.choose_within(430.0, out, None)
     assert chosen == ["lacking", "absent", "good", "slow"]  # a long one where a short one no longer fits
-    assert runner.fitting(700.0, out, 10)[1] == ["broken", "slow"]  # twice the repeats, twice the time
+    assert runner.choose_within(700.0, out, 10)[1] == ["broken", "slow"]  # twice the repeats, twice the time
 
 
 def test_a_benchmark_made_of_pieces_tells_what_all_of_them_took(
     tmp_path: Path, load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second run makes one piece and finds one; both count. A piece of an older form did not say how long it took."""
-    parts, runner = load("benchmarks._parts"), load("benchmarks._runner")
+    parts, runner = load("benchmarks.harness.parts"), load("benchmarks.harness.runner")
     monkeypatch.setenv("TACIT_PARTS", str(tmp_path))
     clock = iter([0.0, 30.0, 100.0, 190.0])
     monkeypatch.setattr(parts.time, "perf_counter", lambda: next(clock))
-    assert parts.kept("long", {"part": 1}, lambda: "first") == "first"
+    assert parts.keep_piece("long", {"part": 1}, lambda: "first") == "first"
     for path in tmp_path.glob("long/*.json"):
         os.utime(path, (0, 0))
     since = time.time() - 1.0
-    assert parts.kept("long", {"part": 1}, lambda: "never") == "first"
-    assert parts.kept("long", {"part": 2}, lambda: "second") == "second"
-    assert parts.used("long", since) == {"pieces": 2, "seconds": 120.0}
-    assert parts.used("short", since) == {}
-    about = {**result(), "name": "long", "seconds": 0.1, "repeats": 5, "made_of": parts.used("long", since)}
+    assert parts.keep_piece("long", {"part": 1}, lambda: "never") == "first"
+    assert parts.keep_piece("long", {"part": 2}, lambda: "second") == "second"
+    assert parts.count_pieces("long", since) == {"pieces": 2, "seconds": 120.0}
+    assert parts.count_pieces("short", since) == {}
+    about = {**result(), "name": "long", "seconds": 0.1, "repeats": 5, "made_of": parts.count_pieces("long", since)}
     (tmp_path / "long.json").write_text(json.dumps(about))
     assert runner.expected_seconds("long", tmp_path, 10) == 240.0
     (tmp_path / "long" / "old.json").write_text('{"key": {}, "value": 1}')
-    assert parts.used("long", since) == {"pieces": 3, "seconds": None}
+    assert parts.count_pieces("long", since) == {"pieces": 3, "seconds": None}
 
 
 def test_the_installed_command_finds_a_clone_or_says_where_to_look(
@@ -258,7 +294,7 @@ def test_the_installed_command_finds_a_clone_or_says_where_to_look(
 
 
 def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
-    overhead = load("benchmarks.tune_overhead")
+    overhead = load("benchmarks.speed.tune_overhead")
     absent = SimpleNamespace(util=SimpleNamespace(find_spec=lambda name: None))
     monkeypatch.setattr(overhead, "importlib", absent)
     monkeypatch.setattr(overhead, "LENGTHS", (12,))
@@ -292,7 +328,7 @@ def test_kept_results_are_of_benchmarks_that_exist() -> None:
 def test_the_pages_are_what_the_kept_results_give(load: Any) -> None:
     """If this fails, run `make results` and commit what it writes."""
     docs = ROOT / "docs"
-    made = load("benchmarks._pages").made(ROOT / "benchmarks" / "results", docs)
+    made = load("benchmarks.harness.pages").made(ROOT / "benchmarks" / "results", docs)
     assert {"results.md", "papers.md", "scale.md"} <= made.keys()
     differ = [name for name, text in made.items() if not (docs / name).exists() or (docs / name).read_text() != text]
     assert differ == []
@@ -310,7 +346,7 @@ EXHIBITS = {  # counted in the papers by hand, independently of the list that ma
 
 
 def test_the_papers_page_has_no_empty_row(load: Any) -> None:
-    page = load("benchmarks._papers_page")
+    page = load("benchmarks.harness.papers_page")
     text = page.page({})
     for paper, counts in EXHIBITS.items():
         part = text[text.index(f"## {paper}") :].removeprefix("## ").split("\n## ")[0]
@@ -326,15 +362,15 @@ def test_the_papers_page_has_no_empty_row(load: Any) -> None:
 
 
 def test_a_row_of_a_paper_without_kept_figures_is_not_called_reproduced(load: Any) -> None:
-    asked = tomllib.loads((ROOT / "benchmarks" / "_papers.toml").read_text())
-    page = load("benchmarks._papers_page")
+    asked = tomllib.loads((ROOT / "benchmarks" / "harness" / "papers.toml").read_text())
+    page = load("benchmarks.harness.papers_page")
     for row in (row for paper in asked["paper"] for row in paper["row"]):
         assert row["here"] in page.STATES
         assert (page.row(row, {})[2] == "not measured") == bool(row.get("figures"))
 
 
 def test_a_row_of_a_paper_says_so_if_its_claim_did_not_hold(load: Any) -> None:
-    judged = load("benchmarks._papers_page").judged
+    judged = load("benchmarks.harness.papers_page").judged
     assert judged("reproduced", ["claim held", ""]) == "reproduced"
     assert judged("reproduced", ["claim held", "claim did not hold"]).endswith("the claim did not hold")
     assert judged("reproduced", ["agrees", "does not agree", ""]).endswith("1 of 2 figures do not agree")
@@ -343,8 +379,8 @@ def test_a_row_of_a_paper_says_so_if_its_claim_did_not_hold(load: Any) -> None:
 
 def test_lists_name_benchmarks_that_exist(load: Any) -> None:
     known = set(NAMES)
-    must = tomllib.loads((ROOT / "benchmarks" / "_must_show.toml").read_text())
-    heads = tomllib.loads((ROOT / "benchmarks" / "_headlines.toml").read_text())
+    must = tomllib.loads((ROOT / "benchmarks" / "harness" / "must_show.toml").read_text())
+    heads = tomllib.loads((ROOT / "benchmarks" / "harness" / "headlines.toml").read_text())
     specs = [s for group in must["group"] for item in group["item"] for s in item.get("figures", [])]
     specs += [s for part in heads.values() for _, s in part["figures"]]
     for spec in specs:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+import re
+import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tacit.errors import BadInput, ObjectiveError
-from tacit.objective import Objective
+from tacit.objective import Objective, import_object
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
 from tacit.run.shards import Shards, loss_total
@@ -80,3 +84,38 @@ def test_any_real_numbers_are_taken(answer: object) -> None:
 def test_bad_public_facts_are_refused(arguments: tuple[object, ...]) -> None:
     with pytest.raises(BadInput):
         Objective(*arguments)  # type: ignore[arg-type]
+
+
+# Objects by name
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    return tmp_path
+
+
+def test_an_object_is_found_in_the_working_folder_and_among_packages(folder: Path) -> None:
+    (folder / "imported_model.py").write_text("losses = 4")
+    assert import_object("imported_model:losses") == 4
+    assert import_object("json:dumps") is json.dumps
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("model", "is named as module:function, such as mymodel:losses, got 'model'"),
+        (":losses", "is named as module:function"),
+        ("nowhere_at_all:f", "no objective 'nowhere_at_all:f': No module named"),
+        ("json:f", "module 'json' has no 'f'"),
+        ("imported_rude:f", "importing imported_rude raised ValueError"),
+        ("imported_end:f", "importing imported_end raised SystemExit"),
+    ],
+)
+def test_an_object_that_is_not_there_is_refused_without_quoting_data(folder: Path, spec: str, says: str) -> None:
+    (folder / "imported_rude.py").write_text("raise ValueError('patient 8675309')")
+    (folder / "imported_end.py").write_text("raise SystemExit('patient 8675309')")
+    with pytest.raises(BadInput, match=re.escape(says)) as refused:
+        import_object(spec)
+    assert "8675309" not in str(refused.value)

@@ -52,6 +52,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counts:
     spied(exact, "solve_triangular", lambda L, b, *_: {"solves": 1})
     spied(surrogate, "fit", lambda *_: {"fits": 1})
     spied(Exact, "gaussian_whole", lambda source, value, scale: {"draws": 1})
+    spied(Exact, "gaussian_whole_array", lambda source, values, scale: {"draws": values.size})
     spied(Exact, "gaussian", lambda source, values, scale: {"draws": values.size})
     spied(Exact, "laplace", lambda source, values, scale: {"draws": values.size})
     spied(Exact, "gumbel_argmax", lambda source, scores, scale: {"choices": 1})

@@ -12,7 +12,7 @@ def clone() -> Path | None:
     """The clone around the current folder, or the one this package was installed from in place."""
     here = Path.cwd()
     for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
-        if (folder / "benchmarks" / "_runner.py").exists() and (folder / "src" / "tacit").is_dir():
+        if (folder / "benchmarks" / "harness" / "runner.py").exists() and (folder / "src" / "tacit").is_dir():
             return folder
     return None
 

@@ -1,10 +1,13 @@
-"""What a user hands over: a function from parameters to one loss per record."""
+"""What a user hands over: a function from parameters to one loss per record, by itself or as module:name."""
 
 from __future__ import annotations
 
+import importlib
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,3 +80,29 @@ def called(function: Callable[[Any], Any], argument: Any, what: str = "objective
         f"the {what} raised {kind} in {place}. Its message may quote private data and is not shown; "
         f"call the {what} with the same parameters yourself to see it"
     )
+
+
+def import_object(spec: str, what: str = "objective", example: str = "mymodel:losses") -> Any:
+    """The object that ``module:name`` names, looked for in the working folder and among packages.
+
+    Edges. What the user's module raised is named by type, never by message: it may load its data and quote it.
+
+    >>> import_object("math:pi", "number")
+    3.141592653589793
+    """
+    module, colon, name = spec.partition(":")
+    if not (module and colon and name):
+        raise BadInput(f"{what} is named as module:function, such as {example}, got {spec!r}")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        why = f"{error}. It is looked for in this folder and among packages"
+    except (Exception, SystemExit) as error:
+        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
+    else:
+        if hasattr(found, name):
+            return getattr(found, name)
+        why = f"module {module!r} has no {name!r}"
+    raise BadInput(f"no {what} {spec!r}: {why}")

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit import play
-from tacit.audit.games import game
-from tacit.audit.play import Game, Outputs, played
+from tacit.audit.game import Game, Outputs
+from tacit.audit.games import mechanisms
+from tacit.audit.play import run_game
 from tacit.audit.recorder import Recorder, compared
 from tacit.methods.observed import Terms
 from tacit.privacy.mean import STEPS, BoundedMean
@@ -31,7 +31,7 @@ RUNS = 20_000
 
 
 def verdict(draw: Callable[[int, int, Source], Outputs], claim: tacit.Budget, runs: int = RUNS) -> str:
-    return played(Game("mutant", "", claim, draw, runs=runs)).verdict
+    return run_game(Game("mutant", "", claim, draw, runs=runs)).verdict
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
@@ -68,7 +68,7 @@ def test_a_forgotten_square_root_of_the_number_of_trials_is_caught() -> None:
         mean = made.mechanism()
 
         def draw(side: int, runs: int, noise: Source, mean: BoundedMean = mean) -> Outputs:
-            return play.means(mean, mean.checked(ENDS[side]), runs * 8, noise).reshape(runs, 8)
+            return mechanisms.means(mean, mean.checked(ENDS[side]), runs * 8, noise).reshape(runs, 8)
 
         assert verdict(draw, made.budget) == found
 
@@ -112,7 +112,7 @@ def test_a_gradient_sensitivity_of_b_instead_of_2b_is_caught(monkeypatch: pytest
     found = compared(run, 1e3, -1e3)
     assert found.mu == pytest.approx(4.0, rel=1e-6)
     assert found.within(claim)
-    assert played(game("gibo"), 200, exact=False).verdict == "BROKEN"  # type: ignore[arg-type]
+    assert run_game("gibo", 200, exact=False).verdict == "BROKEN"
 
 
 class Before(Gaussian):
@@ -131,6 +131,7 @@ def test_noise_drawn_before_the_debit_is_caught_by_the_law(kind: type[Gaussian],
 
     class Looks:
         simulated = False
+        distance = 0.0
 
         def gaussian(self, values: Any, scale: float) -> Any:
             with tacit.Ledger.open(tmp_path / "l.db", "law") as other:  # sees what was committed, and nothing else

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tacit
-from tacit.audit import play
 from tacit.audit.canaries import best_one_run, codes, guessed, one_run_bound
-from tacit.audit.games import GAMES, OneRun, game
-from tacit.audit.picture import svg, text
-from tacit.audit.play import Game, chunks, played
+from tacit.audit.game import Game, draw_part, part_sizes
+from tacit.audit.games import GAMES, find_game, mechanisms
+from tacit.audit.games.one_run import OneRun
+from tacit.audit.play import draw_named_part, run_game
 from tacit.errors import BadInput
+from tacit.report.pages.audit import write
 
 # Simulated noise of fixed seeds: no test fails by chance.
 CHEAP = ("gaussian", "laplace", "exponential", "mean", "observations", "noisy-projection")
@@ -22,7 +26,7 @@ DEAR = {"observed": 160, "random": 60, "optuna": 160, "gibo": 160, "kusner1": 60
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_mechanism_keeps_its_claim_and_the_bound_is_within_a_factor_of_two(name: str) -> None:
-    audit = played(game(name), 20_000, confidence=0.99)  # type: ignore[arg-type]
+    audit = run_game(name, 20_000, confidence=0.99)
     assert audit.verdict == "within the claim"
     assert audit.tightness is not None
     assert audit.tightness > 0.5
@@ -30,9 +34,9 @@ def test_a_mechanism_keeps_its_claim_and_the_bound_is_within_a_factor_of_two(nam
 
 @pytest.mark.parametrize("name", DEAR)
 def test_a_method_run_end_to_end_keeps_its_claim(name: str) -> None:
-    made = game(name)
+    made = find_game(name)
     assert isinstance(made, Game)
-    audit = played(made, DEAR[name], exact=False)
+    audit = run_game(made, DEAR[name], exact=False)
     assert audit.verdict == "within the claim"
     if name in ("observed", "optuna", "gibo"):
         assert audit.measured > 0.3 * audit.claimed, "it sees something"
@@ -41,39 +45,39 @@ def test_a_method_run_end_to_end_keeps_its_claim(name: str) -> None:
 
 def test_exact_draws_keep_the_claim_too() -> None:
     for name in ("gaussian", "laplace"):
-        audit = played(game(name), 4000, confidence=1 - 1e-7, exact=True)  # type: ignore[arg-type]
+        audit = run_game(name, 4000, confidence=1 - 1e-7, exact=True)
         assert 0.4 < audit.tightness <= 1.0  # type: ignore[operator]
         assert audit.noise == "exact draws"
 
 
 def test_the_published_projection_is_unbounded() -> None:
-    few, many = (played(game("projection"), runs, seed=runs) for runs in (200, 1500))  # type: ignore[arg-type]
+    few, many = (run_game("projection", runs, seed=runs) for runs in (200, 1500))
     assert few.verdict == many.verdict == "unbounded"
     assert few.measured < many.measured - 1.5, "it grows with the runs, without end"
     assert math.isinf(many.claimed)
 
 
 def test_models_for_release_are_audited_with_the_noise_of_a_release() -> None:
-    audit = played(game("dp-sgd"), 40, exact=True, confidence=1 - 1e-7)  # type: ignore[arg-type]
+    audit = run_game("dp-sgd", 40, exact=True, confidence=1 - 1e-7)
     assert (audit.verdict, audit.noise) == ("within the claim", "exact draws")
-    one = game("dp-sgd-one-run").audit(exact=True, confidence=1 - 1e-7)  # type: ignore[union-attr]
+    one = find_game("dp-sgd-one-run").audit(exact=True, confidence=1 - 1e-7)  # type: ignore[union-attr]
     assert one.measured <= one.claimed
 
 
 def test_dp_sgd_keeps_its_claim() -> None:
-    audit = played(game("dp-sgd"), 4000)  # type: ignore[arg-type]
+    audit = run_game("dp-sgd", 4000)
     assert audit.verdict == "within the claim"
     assert audit.measured > 0.3 * audit.claimed
 
 
 @pytest.mark.parametrize("name", ["observed-one-run", "dp-sgd-one-run"])
 def test_one_run_with_many_canaries_keeps_the_claim_and_sees_something(name: str) -> None:
-    made = game(name)
+    made = find_game(name)
     assert isinstance(made, OneRun)
     audit = made.audit(exact=False, seed=1)
     assert 1.0 < audit.measured < audit.claimed
     assert audit.runs == 1
-    assert "canaries" in text(audit)
+    assert "canaries" in str(audit)
 
 
 def test_every_game_says_what_it_is_about() -> None:
@@ -85,25 +89,60 @@ def test_every_game_says_what_it_is_about() -> None:
 
 
 def test_simulated_parts_are_the_same_again_and_differ_from_each_other() -> None:
-    made = play.laplace()
-    a, b, c = (play.chunk(made, 0, n, 50, exact=False, seed=1) for n in (0, 0, 1))
+    made = mechanisms.laplace()
+    a, b, c = (draw_part(made, 0, n, 50, exact=False, seed=1) for n in (0, 0, 1))
     assert (a == b).all()
     assert not (a == c).any()
-    assert sum(chunks(made, 25_001)) == 25_001
+    assert sum(part_sizes(made, 25_001)) == 25_001
 
 
 def test_a_game_with_the_wrong_number_of_outputs_is_refused() -> None:
     bad = Game("bad", "", tacit.Budget.pure(1.0), lambda side, runs, noise: np.zeros(3))
     with pytest.raises(BadInput, match="must give 50 outputs"):
-        played(bad, 50)
+        run_game(bad, 50)
 
 
-def test_pictures_show_both_numbers() -> None:
-    audit = played(play.laplace(), 2000)
-    for made in (text(audit), svg(audit)):
+def test_the_words_and_the_page_show_both_numbers(tmp_path: Path) -> None:
+    audit = run_game("laplace", 2000)
+    shown = [str(audit), *(p.read_text() for p in write(audit, tmp_path) if p.suffix != ".json")]
+    for made in shown:
         assert "claimed" in made
-        assert f"{audit.measured:.4g}" in made
-    assert "http" not in svg(audit).replace("http://www.w3.org/2000/svg", "")
+        assert f"{audit.measured:.3g}" in made
+    assert "http" not in shown[-1].replace("http://www.w3.org/2000/svg", "")
+
+
+# The runner
+
+
+def test_an_executor_finds_what_one_thread_finds() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        alone, together = (run_game("laplace", 2000, executor=e, seed=3) for e in (None, pool))
+    assert alone.event == together.event
+
+
+def test_a_game_goes_on_from_the_parts_that_were_kept(tmp_path: Path) -> None:
+    first = run_game("laplace", 2000, out=tmp_path)
+    parts = sorted((tmp_path / "runs").glob("*.npy"))
+    np.save(parts[0], np.load(parts[0]) + 0.0)
+    parts[-1].unlink()
+    seen: list[int] = []
+    made = mechanisms.laplace()
+    watched = replace(made, draw=lambda side, runs, noise: (seen.append(side), made.draw(side, runs, noise))[1])
+    assert run_game(watched, 2000, out=tmp_path).event == first.event
+    assert seen == [1], "only the part that was lost is drawn again"
+
+
+def test_runs_of_another_number_or_game_are_refused(tmp_path: Path) -> None:
+    run_game("laplace", 1000, out=tmp_path)
+    with pytest.raises(BadInput, match="holds other runs: trials was 1000, now 2000"):
+        run_game("laplace", 2000, out=tmp_path)
+    with pytest.raises(BadInput, match="holds other runs: method"):
+        run_game("gaussian", 1000, out=tmp_path)
+
+
+def test_parts_of_one_run_are_refused() -> None:
+    with pytest.raises(BadInput, match="has no parts"):
+        draw_named_part("dp-sgd-one-run", 0, 0, 40, exact=False, seed=0)
 
 
 # One run, many canaries

@@ -11,7 +11,7 @@ import pytest
 from shell_parts import tacit
 from typer.testing import CliRunner, Result
 
-from tacit.audit.games import GAMES, game
+from tacit.audit.games import GAMES, find_game
 from tacit.cli import app
 from tacit.errors import BadInput
 
@@ -19,7 +19,8 @@ MECHANISMS = """
 import os
 import numpy as np
 import tacit
-from tacit.audit.play import Game, laplace
+from tacit.audit import Game
+from tacit.audit.games.mechanisms import laplace
 
 rng = np.random.default_rng(5)
 
@@ -115,7 +116,7 @@ def test_what_cannot_be_audited_is_refused_in_words() -> None:
         ("audited_mechanisms:nothing", "must return a game"),
     ):
         with pytest.raises(BadInput, match=says):
-            game(name)
+            find_game(name)
     for arguments in (("laplace", "--epsilon", "2"), ("laplace", "--trials", "10"), ("laplace", "--confidence", "2")):
         assert isinstance(run(*arguments).exception, BadInput)
 
@@ -128,7 +129,7 @@ def test_what_cannot_be_audited_is_refused_in_words() -> None:
         (["audited_mechanisms:rude_game"], "the game raised ValueError in "),
         (["audited_mechanisms:ragged"], "audited_mechanisms:ragged must return outputs of one shape"),
         (["audited_mechanisms:deadly", "--workers", "2"], "a worker died: it was killed, ran out of memory, or"),
-        (["audited_mechanisms:deadly", "--workers", "2", "--out", "o"], "kept in o. To go on: tacit audit audited"),
+        (["audited_mechanisms:deadly", "--workers", "2", "--out", "o"], "kept in o, to go on by running it again"),
     ],
 )
 def test_a_mechanism_that_fails_is_the_users_own_failure(words: list[str], says: str) -> None:
@@ -168,7 +169,7 @@ def test_what_was_written_is_told() -> None:
 def test_an_import_that_fails_does_not_repeat_what_it_said(tmp_path: Path) -> None:
     (tmp_path / "audited_broken.py").write_text("raise ValueError('patient 8675309')")
     with pytest.raises(BadInput, match="raised ValueError") as refused:
-        game("audited_broken:f")
+        find_game("audited_broken:f")
     assert "8675309" not in str(refused.value)
 
 

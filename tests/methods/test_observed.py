@@ -23,8 +23,8 @@ from optuna.trial import TrialState
 from scipy import stats
 
 import tacit
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
-from tacit.methods import tune as tuning
+from tacit.errors import BadInput, BudgetRefused, TacitError
+from tacit.methods import search
 from tacit.methods.observed import Observations, Terms, run
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
@@ -80,7 +80,7 @@ def test_the_shares_of_all_trials_compose_to_the_whole() -> None:
 
 
 def test_a_pure_budget_is_refused_with_its_remedy() -> None:
-    with pytest.raises(GuaranteeError, match=r"not pure.*Budget\.approximate\(epsilon, delta\)"):
+    with pytest.raises(BadInput, match=r"Budget\.approximate\(epsilon, delta\).*never pure"):
         tuned(budget=tacit.Budget.pure(1.0))
 
 
@@ -292,7 +292,7 @@ def dying(folder: str, point: str) -> None:
         observe = Observations.observe
         Observations.observe = lambda self, *a: die() if calls[0] == 3 else observe(self, *a)  # type: ignore[method-assign]
     if point == "before the answer":
-        tuning._released = die  # type: ignore[assignment]
+        search._release = die  # type: ignore[assignment]
     DyingLedger.point = point
     with DyingLedger.open(Path(folder) / "ledger.db", "icu", BUDGET) as ledger:
         tuned(losses, out=Path(folder) / "out", ledger=ledger, noise=DyingNoise(point))

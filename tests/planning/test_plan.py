@@ -15,14 +15,16 @@ import pytest
 
 import tacit
 from tacit.errors import BadInput
+from tacit.methods.kusner import outlook as kusner
+from tacit.methods.kusner.outlook import choice_scale
 from tacit.planning import measured
-from tacit.planning.kusner import choice_scale
 from tacit.planning.measured import LANDSCAPES
-from tacit.planning.methods import METHODS, expected
-from tacit.planning.plan import WORKABLE, Plan
+from tacit.planning.plan import Plan
+from tacit.planning.rows import expected, forecasts
 from tacit.privacy.noise import Simulation
 
 ROOT = Path(__file__).parents[2]
+WORKABLE = [name for name, forecast in forecasts().items() if forecast.own_curve]
 ONE = tacit.Budget.approximate(1.0, 1e-6)
 SIMULATED: dict[str, Any] = {"noise": Simulation(0), "progress": False, "accept_noise": True}
 
@@ -69,20 +71,20 @@ def test_kusners_sensitivity_is_that_of_a_run() -> None:
         release = tacit.tune(
             losses, SPACE, **FACTS, budget=ONE, method="kusner1", prior_scale=_prior_scale(case), **SIMULATED
         )
-    told = tacit.planning.kusner.choice(case)
+    told = kusner.choice(case)
     assert told.sensitivity == pytest.approx(release.value.details["choice_sensitivity"], rel=1e-12)
     assert told.score_noise == pytest.approx(release.value.deviation, rel=1e-2)  # the candidates are other ones
 
 
 def _prior_scale(case: Any) -> float:
-    from tacit.planning.kusner import _model
+    from tacit.methods.kusner.outlook import _model
 
     return float(case.spread / _model(case.dimensions, case.candidates)[2])
 
 
 def test_at_epsilon_one_kusner_is_told_to_choose_blindly() -> None:
     row = made(records=1_000_000)["kusner1"]
-    told = tacit.planning.kusner.choice(made(records=1_000_000).case)
+    told = kusner.choice(made(records=1_000_000).case)
     assert row.guarantee.kind == "conditional"
     assert row.refused
     assert told.off_uniform < 0.014  # of probability, whatever the number of records
@@ -95,7 +97,7 @@ def test_at_epsilon_one_kusner_is_told_to_choose_blindly() -> None:
 
 def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     """Against a choice that is made: 20,000 draws of the mechanism on one draw of the prior; false alarm below 1e-6."""
-    from tacit.planning.kusner import _model
+    from tacit.methods.kusner.outlook import _model
 
     case = made(budget=tacit.Budget.approximate(40.0, 1e-6), candidates=8).case
     _, f, _ = _model(2, 8)
@@ -109,7 +111,7 @@ def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     assert np.abs(np.array(apart) - exact).max() < 0.03
     whole = np.exp(f / scale)
     mean = float((0.5 * np.abs(whole / whole.sum(axis=0) - 1 / 8).sum(axis=0)).mean())
-    assert tacit.planning.kusner.choice(case).off_uniform == pytest.approx(mean)
+    assert kusner.choice(case).off_uniform == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_more_records_or_epsilon_are_never_worse(
     many = made(records=records + more, trials=trials, dimensions=dimensions, budget=budget)
     larger = tacit.Budget.approximate(epsilon * times, 1e-6)
     loud = made(records=records, trials=trials, dimensions=dimensions, budget=larger)
-    for method in METHODS:
+    for method in forecasts():
         for better in (many, loud):
             a, b = few[method], better[method]
             for landscape in a.measured:
@@ -142,16 +144,16 @@ def test_backwards_is_the_inverse_of_forwards(method: str, landscape: str) -> No
     plan = made(want=0.03)
     needed = plan.needed[method][landscape]
     if needed.records is not None:
-        assert expected(method, plan.case.with_records(needed.records), landscape).mean <= 0.03
+        assert expected(forecasts()[method], plan.case.with_records(needed.records), landscape).mean <= 0.03
         if needed.records > 1:
-            assert expected(method, plan.case.with_records(needed.records - 1), landscape).mean > 0.03
+            assert expected(forecasts()[method], plan.case.with_records(needed.records - 1), landscape).mean > 0.03
     else:
-        assert expected(method, plan.case.with_records(10**9), landscape).mean > 0.03
+        assert expected(forecasts()[method], plan.case.with_records(10**9), landscape).mean > 0.03
     if needed.budget is not None:
-        assert expected(method, replace(plan.case, budget=needed.budget), landscape).mean <= 0.03
-        assert expected(method, plan.case.with_amount(needed.budget.amount * 0.99), landscape).mean > 0.03
+        assert expected(forecasts()[method], replace(plan.case, budget=needed.budget), landscape).mean <= 0.03
+        assert expected(forecasts()[method], plan.case.with_amount(needed.budget.amount * 0.99), landscape).mean > 0.03
     else:
-        assert expected(method, plan.case.with_amount(1000.0), landscape).mean > 0.03
+        assert expected(forecasts()[method], plan.case.with_amount(1000.0), landscape).mean > 0.03
 
 
 def test_something_can_be_reached_and_something_cannot() -> None:
@@ -277,13 +279,13 @@ def test_between_cells_lies_between_their_values() -> None:
 
 def test_the_shipped_table_is_what_the_code_makes_of_the_kept_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    table = importlib.import_module("benchmarks.plan_table")
+    table = importlib.import_module("benchmarks.papers.plan_table")
     result = json.loads((ROOT / "benchmarks" / "results" / "plan_table.json").read_text())
     assert (ROOT / "src" / "tacit" / "planning" / "measured.json").read_text() == table.written(table.shipped(result))
 
 
 def test_losses_measured_with_other_defaults_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.planning.settings import gibo_defaults
+    from tacit.methods.gibo.outlook import gibo_defaults
 
     for stored, marked in ((gibo_defaults(), False), ("00000000", True), (None, True)):
         monkeypatch.setitem(measured.document(), "gibo_defaults", stored)
@@ -292,7 +294,7 @@ def test_losses_measured_with_other_defaults_are_marked(monkeypatch: pytest.Monk
 
 def test_a_rising_curve_is_the_nearest_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    rising = importlib.import_module("benchmarks.plan_table").rising
+    rising = importlib.import_module("benchmarks.papers.plan_table").rising
     assert rising([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
     assert rising([3.0, 1.0, 2.0, 5.0]) == [2.0, 2.0, 2.0, 5.0]
 
@@ -301,7 +303,7 @@ def test_the_json_is_one_document_without_infinities() -> None:
     for plan in (made(want=0.01), made(records=1, budget=tacit.Budget.pure(0.1))):
         text = json.dumps(plan.to_json(), allow_nan=False)
         document = json.loads(text)
-        assert [m["method"] for m in document["methods"]] == list(METHODS)
+        assert [m["method"] for m in document["methods"]] == list(forecasts())
         assert document["recommendation"]["reason"]
 
 
@@ -318,4 +320,4 @@ def test_the_picture_is_well_formed_and_names_its_curves(changes: dict[str, Any]
 def test_the_table_shows_every_method_once() -> None:
     lines = str(made()).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("---"))
-    assert [line.split()[0] for line in lines[start + 1 : start + 1 + len(METHODS)]] == list(METHODS)
+    assert [line.split()[0] for line in lines[start + 1 : start + 1 + len(forecasts())]] == list(forecasts())

@@ -18,7 +18,7 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.pareto.algorithm import Algorithm, Oracles
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.noise import EXACT, Simulation
+from tacit.privacy.noise import EXACT, Bulk, Simulation
 from tacit.trainers import SHIPPED, dp_sgd, load
 from tacit.trainers.dp_sgd import Linear, LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.trainers.linear import Rows, Update, clipped_sums, train
@@ -217,6 +217,7 @@ def test_a_release_is_debited_before_the_first_draw(tmp_path: Path, monkeypatch:
 
     class Watching:
         simulated = False
+        distance = 0.0
 
         def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
             seen.append((len(ledger.entries()), scale))
@@ -242,9 +243,25 @@ def test_a_release_is_debited_before_the_first_draw(tmp_path: Path, monkeypatch:
     assert set(np.unique(release.value.predict(examples()[0]))) <= {0, 1}
 
 
+def test_noise_comes_in_bulk_and_delta_includes_its_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithm, drawn = made(LogisticSGD, classes=(0, 1)), []
+    monkeypatch.setattr(Bulk, "gaussian", lambda source, values, scale: drawn.append(values.size) or values)
+    monkeypatch.setattr(Bulk, "distance", 1e-14)  # so that it shows
+    release = algorithm.train_for_release(PARAMS, delta=1e-5)
+    budget = release.guarantee.budget
+    assert budget is not None
+    assert sum(drawn) == 20 * 7  # steps x (features + 1)
+    added = (1 + np.exp(budget.amount)) * 140 * 1e-14
+    assert 0 < added < 1e-5
+    assert budget.amount == pytest.approx(float(algorithm.epsilons([PARAMS], 1e-5 - added)[0]), rel=1e-4)
+    assert budget.amount > float(algorithm.epsilons([PARAMS], 1e-5)[0])
+    assert (budget.delta, release.guarantee.distance) == (1e-5, 0.0)
+
+
 def test_a_refused_release_draws_nothing(tmp_path: Path) -> None:
     class Never:
         simulated = False
+        distance = 0.0
 
         def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
             raise AssertionError("drawn although refused")
@@ -271,11 +288,11 @@ def test_norms_of_a_release_are_in_double_precision_whatever_the_data_are_in() -
 
 
 def test_a_lot_whose_sum_could_round_by_more_than_the_room_is_not_released() -> None:
-    X = np.zeros((100_000, 1), np.float32)
-    y = np.arange(100_000) % 2
+    X = np.zeros((300_000, 1), np.float32)
+    y = np.arange(300_000) % 2
     algorithm = LogisticSGD(X, y, X[:4], y[:4], classes=(0, 1))
     with pytest.raises(BadInput, match="too little room for rounding"):
-        algorithm.train_for_release({**PARAMS, "lot": 100_000}, delta=1e-5)
+        algorithm.train_for_release({**PARAMS, "lot": 300_000}, delta=1e-5)
 
 
 def test_classes_read_off_the_data_are_not_released() -> None:

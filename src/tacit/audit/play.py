@@ -1,226 +1,132 @@
-"""Games: two neighbouring data sets, a way to run a mechanism on either, and what was claimed of it.
-
-A new game is one function that returns a ``Game``: name it in ``tacit.audit.games.GAMES`` (or leave it in your own
-module, as ``tacit audit my_module:game``). Its ``draw(side, runs, noise)`` gives the outputs of ``runs`` independent
-runs on the data set (side 0) or its neighbour (side 1). The games of this file are those of the mechanisms.
-"""
+"""The runner of games: in parts, here or in an executor's workers; a folder keeps finished parts, to go on from."""
 
 from __future__ import annotations
 
-import math
+import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.audit.bounds import counted
-from tacit.errors import BadInput, count, described
-from tacit.privacy.conversions import gdp_epsilon
+from tacit.audit.game import EXACTLY, SIMULATED, Audit, Game, Outputs, draw_part, part_sizes, score_outputs
+from tacit.audit.games import find_game
+from tacit.audit.games.one_run import OneRun
+from tacit.errors import BadInput, ObjectiveError, count, differences
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.mean import BoundedMean
-from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
-from tacit.privacy.noise import EXACT, Simulation, Source
+from tacit.run.progress import progress_bar
 
-Outputs = NDArray[Any]
-DELTA = 1e-5  # where epsilon is compared if the claim leaves it open
-SIMULATED, EXACTLY = "simulated noise, same code", "exact draws"
+Part = tuple[int, int, int]  # side, number, runs
 
 
-@dataclass(frozen=True)
-class Game:
-    """A claim put to the test: how to draw outputs on the data set and on its neighbour.
-
-    ``claim`` None means that nothing is claimed: the game then shows how much is lost. ``exact`` says whether runs
-    take exact noise unless asked otherwise; a simulated run passes through the same code with seeded NumPy noise.
-    ``conditional`` says why a measured value above the claim would not contradict it.
-    """
-
-    name: str
-    about: str
-    claim: Budget | None
-    draw: Callable[[int, int, Source], Outputs]
-    delta: float = DELTA
-    runs: int = 100_000
-    exact: bool = False
-    conditional: str = ""
-    chunk: int = 0  # runs made at once; 0 for a tenth of the usual number
-
-    @property
-    def family(self) -> str:
-        """Gaussian claims are tested as such: a smaller mu is refuted long before a smaller epsilon is."""
-        return "gdp" if self.claim is not None and self.claim.notion == "gdp" else "any"
-
-    @property
-    def at(self) -> float:
-        """The delta at which claimed and measured epsilon are compared."""
-        if self.claim is None or self.claim.notion in ("gdp", "zcdp"):
-            return self.delta
-        return self.claim.delta
-
-    @property
-    def claimed(self) -> float:
-        """The claimed epsilon; infinite if nothing is claimed."""
-        return math.inf if self.claim is None else self.claim.epsilon(self.at)
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What was claimed, and what was measured."""
-
-    name: str
-    about: str
-    claimed: float
-    measured: float
-    delta: float
-    confidence: float
-    runs: int
-    seconds: float
-    noise: str
-    claim: str
-    conditional: str = ""
-    separated: bool = False
-    event: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def verdict(self) -> str:
-        if math.isinf(self.claimed):
-            return "unbounded" if self.separated else "nothing claimed"
-        if self.measured <= self.claimed:
-            return "within the claim"
-        return "above a conditional claim" if self.conditional else "BROKEN"
-
-    def to_json(self) -> dict[str, Any]:
-        claimed = None if math.isinf(self.claimed) else self.claimed
-        return {**self.__dict__, "claimed": claimed, "verdict": self.verdict, "tightness": self.tightness}
-
-    @property
-    def tightness(self) -> float | None:
-        """Measured over claimed."""
-        return self.measured / self.claimed if 0 < self.claimed < math.inf else None
-
-
-def scored(
-    game: Game, here: Outputs, there: Outputs, *, confidence: float = 0.99, seconds: float = 0.0, noise: str = SIMULATED
-) -> Audit:
-    """The audit of outputs that were drawn."""
-    found = counted(here, there, delta=game.at, confidence=confidence, family=game.family)
-    measured = found.epsilon
-    if game.family == "gdp":
-        measured = gdp_epsilon(found.mu, game.at) if found.mu > 0 else 0.0
-    event = {"score": found.score, "seen": [found.seen, found.of, found.seen_of_neighbour, found.of_neighbour]}
-    claim = str(game.claim) if game.claim is not None else "none"
-    head = (game.name, game.about, game.claimed, measured, game.at, confidence, min(len(here), len(there)))
-    return Audit(*head, seconds, noise, claim, game.conditional, found.separated, event)
-
-
-def played(
-    game: Game,
+def run_game(
+    game: str | Game | OneRun,
     runs: int | None = None,
     *,
+    claim: Budget | None = None,
     confidence: float = 0.99,
     exact: bool | None = None,
     seed: int = 0,
-    tell: Callable[[int], None] = lambda done: None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    progress: bool = False,
 ) -> Audit:
-    """Draw ``runs`` outputs on each data set and score them.
+    """Draw ``runs`` outputs on each of a game's two data sets and score them: claimed against measured.
 
-    Edges. Simulated runs are the same for the same seed; exact ones never are.
+    ``game`` is a name of ``tacit.audit.games.GAMES``, ``module:name``, or a game. ``claim`` is what a mechanism given
+    by ``module:name`` claims. ``executor`` draws parts elsewhere; processes need a game by its name. ``out`` is a
+    folder in which finished parts are kept: the same call goes on from there.
 
-    >>> played(gaussian(), 4000).verdict
+    Edges. Simulated runs are the same for the same seed, with any executor; exact ones never are. The number of runs
+    is fixed in advance: a folder of another number is refused.
+
+    >>> run_game("gaussian", 4000).verdict
     'within the claim'
     """
-    wanted = count("runs", game.runs if runs is None else runs, least=40)
-    real = game.exact if exact is None else exact
-    start = time.perf_counter()
-    drawn: tuple[list[Outputs], list[Outputs]] = ([], [])
-    for number, size in enumerate(chunks(game, wanted)):
-        for side in (0, 1):
-            drawn[side].append(chunk(game, side, number, size, exact=real, seed=seed))
-        tell(size)
-    here, there = (np.concatenate(parts) for parts in drawn)
-    seconds = time.perf_counter() - start
-    return scored(game, here, there, confidence=confidence, seconds=seconds, noise=EXACTLY if real else SIMULATED)
+    made = find_game(game, claim) if isinstance(game, str) else game
+    name = game if isinstance(game, str) else made.name
+    if isinstance(made, OneRun):
+        _open_runs(out, {"method": name, "seed": seed, "exact": exact})
+        return made.audit(confidence=confidence, exact=exact, seed=seed)
+    real = made.exact if exact is None else exact
+    wanted = count("runs", made.runs if runs is None else runs, least=40)
+    folder = _open_runs(out, {"method": name, "trials": wanted, "seed": seed, "exact": real})
+    parts = [(side, number, size) for number, size in enumerate(part_sizes(made, wanted)) for side in (0, 1)]
+    sent, start = game if isinstance(game, str) else made, time.perf_counter()
+    with progress_bar("auditing", 2 * wanted, wanted=progress) as advance:
+        drawn = _draw_parts(made, sent, parts, folder, executor, {"exact": real, "seed": seed}, advance)
+    here, there = (np.concatenate([drawn[part] for part in parts if part[0] == side]) for side in (0, 1))
+    seconds, noise = time.perf_counter() - start, EXACTLY if real else SIMULATED
+    return score_outputs(made, here, there, confidence=confidence, seconds=seconds, noise=noise)
 
 
-def chunks(game: Game, runs: int) -> list[int]:
-    """The sizes of the parts in which runs are made: they can be made elsewhere, and kept."""
-    size = game.chunk or max(20, -(-game.runs // 10))
-    return [min(size, runs - i) for i in range(0, runs, size)]
+def _draw_parts(
+    made: Game,
+    sent: str | Game,
+    parts: list[Part],
+    folder: Path | None,
+    executor: Executor | None,
+    how: dict[str, Any],
+    advance: Callable[[int], None],
+) -> dict[Part, Outputs]:
+    """The outputs of every part: read where they were kept, drawn otherwise."""
+    drawn: dict[Part, Outputs] = {}
+    for part in parts:
+        if folder is not None and _file(folder, part).exists():
+            drawn[part] = np.load(_file(folder, part), allow_pickle=False)
+            advance(part[2])
+    left = [part for part in parts if part not in drawn]
+    futures = {p: executor.submit(draw_named_part, sent, *p, **how) for p in left} if executor is not None else {}
+    try:
+        for part in left:
+            drawn[part] = futures[part].result() if futures else draw_named_part(made, *part, **how)
+            if folder is not None:
+                _keep(_file(folder, part), drawn[part])
+            advance(part[2])
+    except BrokenExecutor:
+        left_over = f"The runs made so far are kept in {folder.parent}" if folder else "Nothing is kept: give a folder"
+        raise ObjectiveError(
+            "a worker died: it was killed, ran out of memory, or the mechanism ended it. "
+            f"{left_over}, to go on by running it again"
+        ) from None
+    finally:
+        for future in futures.values():
+            future.cancel()
+    return drawn
 
 
-def chunk(game: Game, side: int, number: int, runs: int, *, exact: bool, seed: int = 0) -> Outputs:
-    """The outputs of one part, shape (runs,) or (runs, size)."""
-    noise: Source = EXACT if exact else Simulation(np.random.default_rng((seed, side, number)))
-    outputs = np.asarray(game.draw(side, runs, noise))
-    if outputs.ndim not in (1, 2) or len(outputs) != runs:
-        raise BadInput(f"game {game.name!r} must give {runs} outputs for {runs} runs, got {described(outputs)}")
-    return outputs
+def draw_named_part(game: str | Game, side: int, number: int, runs: int, *, exact: bool, seed: int) -> Outputs:
+    """The outputs of one part, of a game or of its name: for workers, which are sent names and numbers only."""
+    made = find_game(game) if isinstance(game, str) else game
+    if isinstance(made, OneRun):
+        raise BadInput(f"{made.name} is one run; it has no parts")
+    return draw_part(made, side, number, runs, exact=exact, seed=seed)
 
 
-def repeated(one: Callable[[Source], Any]) -> Callable[[int, Source], Outputs]:
-    """Outputs of many runs from a function that makes one."""
-    return lambda runs, noise: np.array([one(noise) for _ in range(runs)])
+def _file(folder: Path, part: Part) -> Path:
+    return folder / "{}-{}-{}.npy".format(*part)
 
 
-# Mechanisms. The values that enter are as far apart as the declared sensitivity allows.
+def _keep(file: Path, outputs: Outputs) -> None:
+    partial = file.with_name("part.npy.part")
+    with partial.open("wb") as opened:
+        np.save(opened, outputs, allow_pickle=False)
+    partial.replace(file)
 
 
-def gaussian() -> Game:
-    """Gaussian noise on a number that moves by the whole sensitivity."""
-    made = Gaussian(1.0, budget=Budget.gdp(1.0))
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return noise.gaussian(np.full(runs, float(side)), made.scale)
-
-    return Game("gaussian", "a number at 0, its neighbour at 1 = the sensitivity", made.guarantee.budget, draw)
-
-
-def laplace() -> Game:
-    """Laplace noise on a number that moves by the whole sensitivity."""
-    made = Laplace(1.0, budget=Budget.pure(1.0))
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return noise.laplace(np.full(runs, float(side)), made.scale)
-
-    return Game("laplace", "a number at 0, its neighbour at 1 = the sensitivity", made.guarantee.budget, draw)
-
-
-def exponential() -> Game:
-    """A choice among twenty: one score rises by the sensitivity where all others fall by it."""
-    made = Exponential(1.0, budget=Budget.pure(1.0))
-    scores = np.zeros(20), np.r_[1.0, np.full(19, -1.0)]
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        if isinstance(noise, Simulation):  # the same comparison of noisy scores, many at once
-            noisy = scores[side] + noise.generator.gumbel(0.0, made.scale, (runs, 20))
-            return np.asarray(np.argmax(noisy, axis=1))
-        return np.array([noise.gumbel_argmax(scores[side], made.scale) for _ in range(runs)])
-
-    about = "20 candidates; the neighbour's first score rises by the sensitivity, all others fall by it"
-    return Game("exponential", about, made.guarantee.budget, draw)
-
-
-def bounded_mean(records: int = 10) -> Game:
-    """A mean of bounded losses: one record's loss is at the one end of the bounds, then at the other."""
-    mean = BoundedMean(records, (0.0, 1.0), budget=Budget.gdp(1.0))
-    totals = [mean.checked(np.r_[float(side), np.zeros(records - 1)]) for side in (0, 1)]
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return means(mean, totals[side], runs, noise)
-
-    about = f"{records} records in [0, 1]; one record's loss goes from 0 to 1"
-    return Game("mean", about, mean.guarantee.budget, draw)
-
-
-def means(mean: BoundedMean, total: int, runs: int, noise: Source) -> Outputs:
-    """``runs`` noisy means of one total of whole steps."""
-    if isinstance(noise, Simulation):  # the same whole numbers, many at once
-        noisy = total + np.rint(noise.generator.normal(0.0, mean.whole_scale, runs))
-        return np.asarray(mean.bounds[0] + mean.width * (noisy / (mean.records * 2.0**32)))
-    return np.array([mean.mean_of(noise.gaussian_whole(total, mean.whole_scale)) for _ in range(runs)])
-
-
-MECHANISMS: Sequence[Callable[[], Game]] = (gaussian, laplace, exponential, bounded_mean)
+def _open_runs(out: str | Path | None, terms: dict[str, Any]) -> Path | None:
+    """The folder of finished parts; refuses runs of another game or number: that choice is made in advance."""
+    if out is None:
+        return None
+    folder, wanted = Path(out) / "runs", json.dumps(terms, sort_keys=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "terms.json"
+        if file.exists() and file.read_text() != wanted:
+            raise BadInput(f"{out} holds other runs: {differences(file.read_text(), wanted)}. Give another folder")
+        file.write_text(wanted)
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written: {error.strerror}") from None
+    return folder

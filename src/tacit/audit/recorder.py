@@ -68,6 +68,7 @@ class Recorder:
     """
 
     simulated = True
+    distance = 0.0
 
     def __init__(self, seed: int = 0, *, tape: Tape | None = None, replay: str = "answers") -> None:
         self.generator, self.tape = np.random.default_rng(seed), Tape()
@@ -83,6 +84,10 @@ class Recorder:
     def gaussian_whole(self, value: int, scale: float) -> int:
         values = np.array([float(value)])  # whole numbers below 2^53 are exact
         return int(self._hidden("gaussian_whole", values, scale, lambda v, z: np.rint(v + z))[0])
+
+    def gaussian_whole_array(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+        whole = self._hidden("gaussian_whole", values.astype(float), scale, lambda v, z: np.rint(v + z))
+        return np.asarray(whole, np.int64)
 
     def laplace(self, values: Array, scale: float) -> Array:
         return np.asarray(self._hidden("laplace", values, scale, lambda v, z: v + z), float)

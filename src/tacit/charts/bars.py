@@ -1,4 +1,4 @@
-"""Bars: one value against another."""
+"""Bars in pairs: a hollow one for what was claimed, a filled one for what was measured."""
 
 from __future__ import annotations
 
@@ -6,36 +6,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.charts.svg import element, paper, words
+from tacit.charts.svg import COLOURS, element, paper, words
+
+WIDE, BAR = 140, 15  # room for the words on the right; height of a bar
+BROAD, NARROW = 720, 350
 
 
 @dataclass(frozen=True)
-class Bar:
-    """``value`` None is a bar without an end: dashed, as long as the longest."""
+class Pair:
+    """Two values of one name with words beside them. ``claimed`` None has no end: dashed, as long as the longest."""
 
     name: str
-    value: float | None
-    shown: str
-    filled: bool = True
+    claimed: float | None
+    measured: float
+    beside: tuple[str, str]
+    wrong: bool = False
 
 
-def bars(rows: Sequence[Bar], *, title: str) -> str:
-    """Level bars, one below the other.
+def pairs_of_bars(rows: Sequence[Pair], width: int = BROAD, *, title: str, alone: bool = False) -> str:
+    """Two bars for each row on one scale; names stand above the bars where there is no room beside them.
 
-    >>> bars([Bar("claimed", 1.0, "1"), Bar("measured", 0.5, "0.5")], title="two").count("<rect")
+    >>> pairs_of_bars([Pair("laplace", 1.0, 0.5, ("claimed 1", "measured 0.5"))], title="audit").count("<rect")
     2
     """
-    most = max([1e-9, *(r.value for r in rows if r.value is not None)])
+    left, line, above = (190, 46, 0) if width == BROAD else (0, 62, 16)
+    most = max(1e-9, *(r.measured for r in rows), *(r.claimed for r in rows if r.claimed is not None))
     parts = []
     for i, row in enumerate(rows):
-        y, long = 14.0 + 46 * i, 380 * (most if row.value is None else row.value) / most
-        look: dict[str, Any] = {
-            "fill": "currentColor" if row.filled else "none",
-            "stroke": "currentColor",
-            "stroke_width": 2,
-        }
-        dashes = "6 4" if row.value is None else ""
-        parts.append(words(90, y + 21, row.name, text_anchor="end"))
-        parts.append(element("rect", x=100, y=y, width=long, height=32, opacity=".75", stroke_dasharray=dashes, **look))
-        parts.append(words(108 + long, y + 21, row.shown))
-    return paper(parts, (640, 18 + 46 * len(rows)), title=title, font_size=14)
+        y = 8.0 + line * i + above
+        claimed = most if row.claimed is None else row.claimed
+        hollow, filled = ((width - left - WIDE) * value / most for value in (claimed, row.measured))
+        place = {"text_anchor": "end"} if left else {}
+        parts.append(words(left - 8 if left else 0, y + 19 if left else y - 4, row.name, font_weight=600, **place))
+        dashes = "6 4" if row.claimed is None else ""
+        look: dict[str, Any] = {"stroke": "currentColor", "stroke_width": "1.5", "stroke_dasharray": dashes}
+        parts.append(element("rect", x=left, y=y, width=hollow, height=BAR, fill="none", **look))
+        parts.append(words(left + hollow + 6, y + 12, row.beside[0]))
+        ink = COLOURS[1 if row.wrong else 0]
+        parts.append(element("rect", x=left, y=y + BAR + 2, width=filled, height=BAR, fill=ink))
+        parts.append(words(left + filled + 6, y + BAR + 14, row.beside[1]))
+    about = "; ".join(f"{r.name}: {r.beside[0]}, {r.beside[1]}" for r in rows)
+    size = "broad" if width == BROAD else "narrow"
+    return paper(parts, (width, line * len(rows) + 8), title=title, about=about, alone=alone, class_=size)

@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import config as configuration
-from tacit.cli.options import METHODS, MODELS, algorithms, words
+from tacit.cli.options import MODELS, algorithms, words
 from tacit.cli.shell import AsJson, asked, remark
 from tacit.errors import BadInput, choice, count, interval, positive, probability
+from tacit.methods.registry import METHODS
 
 GOALS = ("tune", "pareto", "outsource")
 TASKS = ("classification", "regression")
@@ -201,11 +202,11 @@ def _write(file: Path, text: str) -> None:
 def _warned(n: int, bounds: tuple[float, float], price: tuple[float, float]) -> None:
     """Say now what `tacit tune` would refuse."""
     from tacit.methods.observed import Terms
-    from tacit.methods.tune import bearable
+    from tacit.methods.search import refuse_loud_noise
     from tacit.privacy.guarantee import Budget
 
     try:
-        bearable(Terms(n, bounds, Budget.approximate(*price), TRIALS), False)
+        refuse_loud_noise(Terms(n, bounds, Budget.approximate(*price), TRIALS), False)
     except BadInput as error:
         remark(f"tacit tune will refuse this as it stands: {error}")
 
@@ -231,7 +232,7 @@ def _tune(ask: Asking, where: Where, n: int, price: Any, payer: Any, out: str | 
     if bounds is not None:
         low, high = interval("bounds", bounds)
         lines += [f"bounds = [{low!r}, {high!r}]  # losses outside are clipped; must not come from the data"]
-    method = choice("method", given["method"] or "observed", METHODS)
+    method = choice("method", given["method"] or "observed", tuple(METHODS))
     lines += [*_paid(price, payer), _set("trials", TRIALS) + "  # fixed in advance: more trials, more noise in each"]
     lines += [_set("method", method), _set("out", out or "release")]
     if where.table is None:

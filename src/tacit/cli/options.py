@@ -1,16 +1,17 @@
-"""What the shell may complete: words of an option, names of ledgers. Asked for by Tab alone, so it may import.
-
-And the options that several verbs share.
-"""
+"""Options that several verbs share: what they are called, what the shell may complete, what they mean together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-METHODS = ("observed", "random", "grid", "nonprivate", "gibo", "kusner1", "kusner2", "kusner3")
+from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Budget
+
 ALGORITHMS = (  # those that need no more than a table
     "logistic_sgd",
     "logistic_adam",
@@ -24,27 +25,27 @@ SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # 
 MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
 
-def words(*known: str) -> Callable[[str], list[str]]:
+def complete(*known: str) -> Callable[[str], list[str]]:
     """Those of the words that begin as what was typed."""
 
-    def completed(incomplete: str) -> list[str]:
-        return [word for word in known if word.startswith(incomplete)]
+    return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
-    return completed
+
+words = complete
 
 
 def algorithms(incomplete: str) -> list[str]:
     """The shipped algorithms of `tacit pareto`."""
     from tacit.trainers import SHIPPED
 
-    return words(*SHIPPED)(incomplete)
+    return complete(*SHIPPED)(incomplete)
 
 
-def games(incomplete: str) -> list[str]:
+def game_names(incomplete: str) -> list[str]:
     """The methods that `tacit audit` knows."""
     from tacit.audit.games import GAMES
 
-    return words(*GAMES, "outsource")(incomplete)
+    return complete(*GAMES, "outsource")(incomplete)
 
 
 def ledger_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -52,10 +53,48 @@ def ledger_names(ctx: typer.Context, incomplete: str) -> list[str]:
     from tacit.privacy.ledger import Ledger
 
     try:
-        return words(*Ledger.names(ctx.params.get("ledger") or "ledger.db"))(incomplete)
+        return complete(*Ledger.names(ctx.params.get("ledger") or "ledger.db"))(incomplete)
     except Exception:  # Tab says nothing
         return []
 
 
+LedgerUrl = Annotated[
+    str, typer.Option("--ledger", envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
+]
 MaybeLedger = Annotated[str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")]
 LedgerName = Annotated[str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)]
+
+
+def one_budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:
+    """The one budget that the options describe; None if they describe none."""
+    from tacit.privacy.guarantee import Budget
+
+    given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
+    if len(given) > 1 or (delta is not None and epsilon is None):
+        raise BadInput("give one budget: --epsilon, --epsilon with --delta, --rho or --mu")
+    if epsilon is not None:
+        return Budget.pure(epsilon) if delta is None else Budget.approximate(epsilon, delta)
+    return Budget.zcdp(rho) if rho is not None else Budget.gdp(mu) if mu is not None else None
+
+
+def search_budget(
+    epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+) -> Budget:
+    """The budget of a whole search: of one kind; epsilon = 1 with delta = 1e-6 if nobody says."""
+    if pure and (delta is not None or epsilon is None):
+        raise BadInput("--pure goes with --epsilon alone")
+    if epsilon is None and rho is None and mu is None:
+        epsilon = 1.0
+    if epsilon is not None and delta is None and not pure:
+        delta = 1e-6
+    budget = one_budget(epsilon, delta, rho, mu)
+    assert budget is not None
+    return budget
+
+
+def split_numbers(text: str | None) -> list[float] | None:
+    """Numbers with commas between."""
+    try:
+        return [float(part) for part in text.split(",")] if text else None
+    except ValueError:
+        raise BadInput(f"numbers with commas between, such as 1,2.5, got {text!r}") from None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -123,7 +121,10 @@ def _algorithm(
     if named is None:
         if table is not None or target is not None:
             raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
-        return _from_module(str(spec))
+        from tacit.objective import import_object
+
+        found = import_object(str(spec), "algorithm", "mymodule:algorithm")
+        return found() if isinstance(found, type) else found
     from tacit.trainers import load
 
     made = load(named)
@@ -141,21 +142,6 @@ def _algorithm(
 
     declared = Schema.read(schema) if schema is not None else None
     return made.from_table(read_table(table, declared), target, seed=seed, schema=declared)
-
-
-def _from_module(spec: str) -> Any:
-    module, colon, name = spec.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    why = "" if colon else "it must be module:object"
-    try:
-        found = getattr(importlib.import_module(module), name) if colon else None
-    except (ImportError, AttributeError) as error:
-        why = f"{error}. It is looked for in this folder and among packages"
-    except Exception as error:  # the user's module may load its data, and its message may quote it
-        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
-    if why:
-        raise BadInput(f"no algorithm {spec!r}: {why}")
-    return found() if isinstance(found, type) else found
 
 
 def _private(epsilon: float | None, delta: float, ledger: str | None, name: str, stack: Any) -> Any:

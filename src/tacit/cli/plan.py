@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tacit.cli.shell import AsJson, printed, remark
+from tacit.cli.options import search_budget
+from tacit.cli.shell import AsJson, print_result, remark
 from tacit.errors import BadInput
-
-if TYPE_CHECKING:
-    from tacit.privacy.guarantee import Budget
 
 
 def plan_command(
@@ -57,24 +55,7 @@ def plan_command(
     for note in made.notes:
         remark(note)
     text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
-    printed({**made.to_json(), "files": files}, as_json, text)
-
-
-def search_budget(
-    epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
-) -> Budget:
-    """The budget of a whole search: of one kind; epsilon = 1 with delta = 1e-6 if nobody says."""
-    from tacit.cli.main import _budget
-
-    if pure and (delta is not None or epsilon is None):
-        raise BadInput("--pure goes with --epsilon alone")
-    if epsilon is None and rho is None and mu is None:
-        epsilon = 1.0
-    if epsilon is not None and delta is None and not pure:
-        delta = 1e-6
-    budget = _budget(epsilon, delta, rho, mu)
-    assert budget is not None
-    return budget
+    print_result({**made.to_json(), "files": files}, as_json, text)
 
 
 def _saved(svg: str, path: Path) -> str:

@@ -30,6 +30,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 
 DONE, FAILED, USAGE, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 DEBUG = "TACIT_DEBUG"
+PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # of a group of verbs
 UsageError: Any = typer.BadParameter.__base__  # Click's own, or the copy that newer versions of Typer carry
 
 # a remedy of the library, and the same one for the shell
@@ -52,7 +53,7 @@ class Stopped(TacitError):
         super().__init__(f"{'terminated' if self.code == TERMINATED else 'interrupted'}. {kept}".rstrip())
 
 
-def printed(document: Any, as_json: bool, text: str) -> None:
+def print_result(document: Any, as_json: bool, text: str) -> None:
     """One JSON document, or text for a person."""
     typer.echo(json.dumps(document, indent=1) if as_json else text)
 

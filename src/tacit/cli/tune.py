@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import METHODS, MODELS, LedgerName, MaybeLedger, words
-from tacit.cli.plan import search_budget
+from tacit.cli.options import MODELS, LedgerName, MaybeLedger, search_budget, words
 from tacit.cli.shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
-from tacit.errors import BadInput, count
+from tacit.errors import BadInput, choice, count
+from tacit.methods.registry import METHODS, Method
 
 if TYPE_CHECKING:
     from tacit.methods.tuned import Tuned
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.release import Release
 
-GAUSSIAN = ("observed", "random", "grid", "gibo")
-RESUMABLE = GAUSSIAN  # what they saw so far is released, so it may be kept
+ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
 TASKS, DIRECTIONS = words("classification", "regression"), words("minimize", "maximize")
 
 
@@ -41,9 +40,9 @@ def tune_command(
     delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
     rho: Annotated[float | None, typer.Option(help="Rho instead, for zCDP.")] = None,
     mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
-    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta: kusner3.")] = False,
+    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta.")] = False,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
-    method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".", autocompletion=words(*METHODS))] = "observed",
+    method: Annotated[str, typer.Option(help=ABOUT, autocompletion=words(*METHODS))] = "observed",
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
     candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
     ledger: MaybeLedger = None,
@@ -80,13 +79,14 @@ def tune_command(
             "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
             "be released. Leave --direction out, or give an objective of your own as module:function"
         )
-    if method == "kusner3" and from_file(ctx, "delta"):
+    how = METHODS[choice("method", method, tuple(METHODS))]
+    if how.notions == ("pure",) and from_file(ctx, "delta"):
         delta = None
-    budget = _budget_for(method, epsilon, delta, rho, mu, pure)
+    budget = _budget_for(how, epsilon, delta, rho, mu, pure)
     asked = _from_table(table, target, schema, model, task, validation, seed, bounds, space) if table else None
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
-        stack.enter_context(keeping(_kept(method, out, ledger, ledger_name)))
+        stack.enter_context(keeping(_kept(how, out, ledger, ledger_name)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
@@ -108,35 +108,26 @@ def tune_command(
         typer.echo(told(release, paths))
 
 
-def _kept(method: str, out: Path | None, ledger: str | None, name: str) -> str:
+def _kept(method: Method, out: Path | None, ledger: str | None, name: str) -> str:
     """What an interruption leaves, and how to go on."""
-    if out is not None and method in RESUMABLE:
+    if out is not None and method.resumable:
         return f"What was observed is kept in {out} and is not paid for again. To go on: {again()}"
-    why = "give --out FOLDER to be able to go on" if method in RESUMABLE else f"method {method} starts anew"
+    why = "give --out FOLDER to be able to go on" if method.resumable else f"method {method.name} starts anew"
     paid = f". What was debited stays debited: tacit ledger show {name} --ledger {masked(ledger)}" if ledger else ""
     return f"Nothing is kept: {why}{paid}"
 
 
 def _budget_for(
-    method: str, epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
+    method: Method, epsilon: float | None, delta: float | None, rho: float | None, mu: float | None, pure: bool
 ) -> Budget | None:
     """The budget, of a kind that the method can take; none for a search without privacy."""
-    if method == "kusner3" and (delta, rho, mu) == (None, None, None):
+    if method.notions == ("pure",) and (delta, rho, mu) == (None, None, None):
         epsilon, pure = 1.0 if epsilon is None else epsilon, True
     budget = search_budget(epsilon, delta, rho, mu, pure)
-    if method == "kusner3" and budget.notion != "pure":
-        raise BadInput(f"method kusner3 is pure differential privacy: give --epsilon alone, got {budget}")
-    if method in ("kusner1", "kusner2") and budget.notion != "approximate":
-        raise BadInput(
-            f"method {method} fails with a probability that is taken from delta: give --epsilon with --delta, got "
-            f"{budget}"
-        )
-    if method in GAUSSIAN and budget.notion == "pure":
-        raise BadInput(
-            f"--pure is for method kusner3: the noise of {method} is Gaussian, which is never pure. Give --epsilon "
-            "with --delta, --rho or --mu"
-        )
-    return None if method == "nonprivate" else budget
+    if not method.notions:
+        return None
+    method.check_budget(budget)
+    return budget
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:

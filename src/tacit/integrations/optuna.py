@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from optuna.trial import TrialState
 from tacit.errors import BadInput, ObjectiveError, described, interval
 from tacit.methods.observed import CLAIM, TERMS, Observations, Terms, evaluate
 from tacit.methods.sampler import KnownNoiseSampler
-from tacit.methods.tune import bearable
+from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -78,7 +79,10 @@ def private(
     >>> release.value.score < 0.1, release.guarantee.unconditional, round(release.guarantee.epsilon(1e-6), 6)
     (True, True, 1.0)
     """
-    return PrivateObjective(objective, (records, bounds, budget, trials), direction, ledger, accept_noise, noise)
+    Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
+    terms = Terms(records, interval("bounds", bounds), budget, trials, direction or "minimize")
+    refuse_loud_noise(terms, accept_noise)
+    return PrivateObjective(objective, terms, direction, ledger=ledger, noise=noise)
 
 
 class PrivateObjective:
@@ -87,20 +91,15 @@ class PrivateObjective:
     def __init__(
         self,
         objective: Callable[[Any], Any],
-        agreed: tuple[int, tuple[float, float], Budget, int],
-        direction: str | None,
-        ledger: Ledger | None,
-        accept_noise: bool,
-        noise: Source,
+        terms: Terms,
+        direction: str | None = None,
+        *,
+        ledger: Ledger | None = None,
+        noise: Source = EXACT,
     ) -> None:
-        records, bounds, budget, trials = agreed
-        Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
-        agreed = (records, interval("bounds", bounds), budget, trials)
-        terms = Terms(*agreed)
-        bearable(terms, accept_noise)
-        self.objective, self.direction, self.ledger, self.noise = objective, direction, ledger, noise
+        self.objective, self.terms, self.direction = objective, terms, direction
+        self.ledger, self.noise = ledger, noise
         self.guarantee: Guarantee = terms.guarantee(noise)
-        self._agreed = agreed
         self._bound: Observations | None = None
         self._of: tuple[str, Any] | None = None
 
@@ -175,7 +174,7 @@ class PrivateObjective:
                     f"Wrap the objective again for study {of[0]!r}"
                 )
             direction = self.direction or study.directions[0].name.lower()
-            terms = Terms(*self._agreed, direction)
+            terms = replace(self.terms, direction=direction)
             self._bound, self._of = Observations(study, terms, ledger=self.ledger, noise=self.noise), of
         return self._bound
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, described, extra, interval, probability
+from tacit.methods.registry import METHODS
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
@@ -37,7 +38,6 @@ except ImportError:
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
-SEARCHES = ("observed", "random", "grid")
 PROTECTS = (
     "PROTECTED: the {hidden} validation rows, one row replaced. NOT PROTECTED: the {seen} training rows, on which "
     "best_estimator_ was trained; whoever sees it or its predictions may learn about them."
@@ -125,7 +125,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         y, rows = _labels(y), _num_samples(X)
         budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
         loss, bounds = self._loss()
-        choice("method", self.method, SEARCHES)
+        choice("method", self.method, searches())
         random = check_random_state(self.random_state)
         seen, hidden = _split(random, rows, self.validation)
         here, there = (_safe_split(self.estimator, X, None, part, seen)[0] for part in (seen, hidden))
@@ -269,6 +269,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required, tags.target_tags.multi_output = True, False
         tags.non_deterministic = self.noise is None or inside.non_deterministic
         return tags
+
+
+def searches() -> tuple[str, ...]:
+    """The methods whose release can be kept here: of an epsilon with a delta, unconditional, with a score."""
+    fit = [m for m in METHODS.values() if "approximate" in m.notions and m.scores and not m.conditional]
+    return tuple(m.name for m in fit)
 
 
 def _labels(y: Any) -> Any:

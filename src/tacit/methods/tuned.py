@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.methods.registry import METHODS
 from tacit.privacy.release import plain
 
 
@@ -29,14 +30,15 @@ class Tuned:
 
     @property
     def half_width(self) -> float | None:
-        """Of the score's 95% interval: Kusner et al.'s algorithms blur it by Laplace noise, the others by Gaussian.
+        """Of the score's 95% interval: by the method's noise, Laplace or Gaussian.
 
         >>> round(Tuned({}, 0.5, "kusner1", "minimize", deviation=1.0).half_width or 0, 3)
         2.118
         """
         if self.deviation is None:
             return None
-        return self.deviation * (math.log(20) / math.sqrt(2) if self.method.startswith("kusner") else 1.96)
+        known = METHODS.get(self.method)
+        return self.deviation * (math.log(20) / math.sqrt(2) if known and known.laplace else 1.96)
 
     def to_json(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in self.__dict__.items()}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ from tacit.pareto.private_front import CLAIM, ObservedTest, PrivateTest, totals_
 from tacit.pareto.surrogate import Model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
+from tacit.run.progress import progress_bar
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -90,8 +89,8 @@ def discover(
             oracles.space, oracles.epsilons, startup=min(startup, trials), reference=corner, **about
         )
     study.sampler = sampler
-    with ExitStack() as stack:
-        tell = stack.enter_context(_bar(trials)) if progress is True else progress or (lambda done, total: None)
+    with progress_bar("testing points", trials, wanted=progress is True) as advance:
+        tell = progress if callable(progress) else lambda done, total: advance(done=done)
         _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
     whole = _whole(study, trials)  # before the front is read: what is whole stays so
     front = _front(study, oracles, test, corner, whole)
@@ -232,24 +231,13 @@ def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Poi
 
 
 def _study(storage: Any, name: str, take_over: bool) -> Study:
-    import optuna
+    from tacit.run.study import open_study
 
-    logging.getLogger("optuna").setLevel(logging.WARNING)
-    if isinstance(storage, str) and storage.startswith("postgresql://"):  # the driver that tacit[postgres] brings
-        storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)
-    try:
-        study = optuna.create_study(
-            storage=storage, study_name=name, directions=["minimize", "minimize"], load_if_exists=True
-        )
-    except Exception as error:  # Optuna and SQLAlchemy raise many kinds
-        raise BadInput(f"the study storage cannot be opened ({type(error).__name__}). Nothing was run") from None
+    study = open_study(storage, name, ["minimize", "minimize"], take_over=take_over)
     if len(study.directions) != 2 or any(d.name != "MINIMIZE" for d in study.directions):
         raise BadInput(
             f"study {name!r} must minimise two objectives, got {study.directions}; choose another study_name"
         )
-    if take_over:
-        for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
 
 
@@ -276,23 +264,3 @@ def _corner(reference: Sequence[float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise BadInput(f"reference must be a pair (epsilon, error), got {reference!r}") from None
     return positive("reference[0]", epsilon), positive("reference[1]", error)
-
-
-def _bar(total: int) -> Any:
-    """Points done and time left, on standard error when a person is looking."""
-    import sys
-    from contextlib import contextmanager
-
-    @contextmanager
-    def shown() -> Any:
-        if not sys.stderr.isatty():
-            yield lambda done, total: None
-            return
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True)) as bar:
-            task = bar.add_task("testing points", total=total)
-            yield lambda done, total: bar.update(task, completed=done)
-
-    return shown()

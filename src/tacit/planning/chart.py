@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from tacit.charts.lines import panels
 from tacit.planning.measured import LANDSCAPES
-from tacit.planning.methods import expected
+from tacit.planning.rows import expected, forecasts
 
 if TYPE_CHECKING:
     from tacit.planning.plan import Plan
 
 AROUND, POINTS = 100.0, 33  # a hundred times fewer records, and more
-SHOWN = ("observed", "random", "gibo", "gibo_few", "kusner1", "middle")
 
 
 def chart_of(plan: Plan) -> str:
@@ -20,9 +19,10 @@ def chart_of(plan: Plan) -> str:
     c = plan.case
     low, high = max(1.0, c.records / AROUND), min(1e9, c.records * AROUND)
     records = [round(low * (high / low) ** (i / (POINTS - 1))) for i in range(POINTS)]
-    shown = [m for m in SHOWN if not plan[m].unavailable]
+    known = forecasts()
+    shown = [o.method for o in plan.outlooks if known[o.method].curve == o.method and not o.unavailable]
     curves = {
-        landscape: {m: [expected(m, c.with_records(n), landscape).mean for n in records] for m in shown}
+        landscape: {m: [expected(known[m], c.with_records(n), landscape).mean for n in records] for m in shown}
         for landscape in LANDSCAPES
     }
     levels = {"a typical setting": c.spread}

@@ -1,6 +1,6 @@
 """What our benchmark problems say: regret against noise, read between the cells that were measured.
 
-The table is made by benchmarks/plan_table.py; nobody types into it. Regret is a share of the spread: 0 at the best
+The table is made by tacit-bench plan_table; nobody types into it. Regret is a share of the spread: 0 at the best
 setting, 1 at a typical one.
 """
 
@@ -8,28 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from tacit.methods.outlook import Measured
+
 LANDSCAPES = ("one valley", "two basins")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A mean over runs, the range of most of them (10% to 90%), and where the table had to be left."""
-
-    mean: float
-    low: float
-    high: float
-    outside: tuple[str, ...] = ()
-
-    def scaled(self, spread: float) -> Measured:
-        return Measured(spread * self.mean, spread * self.low, spread * self.high, self.outside)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"mean": self.mean, "low": self.low, "high": self.high, "outside": list(self.outside)}
 
 
 @lru_cache(maxsize=1)

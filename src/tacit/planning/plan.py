@@ -8,15 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.errors import BadInput, positive
-from tacit.planning.case import Case, checked
+from tacit.errors import BadInput, interval, positive
+from tacit.methods.case import Case
+from tacit.methods.outlook import Forecast, Outlook
 from tacit.planning.measured import LANDSCAPES, document
-from tacit.planning.methods import METHODS, Outlook, expected, outlook
-from tacit.planning.recommend import Recommendation, recommended
+from tacit.planning.recommend import Recommendation, recommend
+from tacit.planning.rows import expected, forecasts, outlook
 from tacit.privacy.guarantee import LETTER, Budget, loose
 
+ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
 MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
-WORKABLE = ("observed", "random", "gibo", "gibo_few", "kusner1")  # those whose loss of quality depends on the budget
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Plan:
     def __getitem__(self, method: str) -> Outlook:
         found = next((o for o in self.outlooks if o.method == method), None)
         if found is None:
-            raise BadInput(f"a plan has no method {method!r}; it has {', '.join(METHODS)}")
+            raise BadInput(f"a plan has no method {method!r}; it has {', '.join(o.method for o in self.outlooks)}")
         return found
 
     @property
@@ -56,9 +57,9 @@ class Plan:
         return tuple(filter(None, [loose(self.case.budget.delta, self.case.records)]))
 
     def __str__(self) -> str:
-        from tacit.planning.told import told
+        from tacit.planning.table import format_plan
 
-        return told(self)
+        return format_plan(self)
 
     def picture(self) -> str:
         """Expected loss of quality against the number of records, as an SVG that stands alone."""
@@ -109,25 +110,24 @@ def plan(
     >>> made["observed"].guarantee.kind, round(made["observed"].noise, 5)
     ('unconditional', 0.00463)
     """
-    given = {"records": records, "trials": trials, "dimensions": dimensions, "budget": budget}
-    case = checked(**given, spread=spread, bounds=bounds, candidates=candidates)  # type: ignore[arg-type]
-    outlooks = tuple(outlook(method, case) for method in METHODS)
+    bounds = interval("bounds", bounds)
+    gap = ASSUMED * (bounds[1] - bounds[0]) if spread is None else spread
+    case = Case(records, trials, dimensions, budget, gap, bounds, candidates)
+    known = forecasts()
+    outlooks = tuple(outlook(forecast, case) for forecast in known.values())
     needed = {}
     if want is not None:
         positive("want", want)
-        needed = {
-            m: {l: _needed(m, case, l, want) for l in LANDSCAPES}
-            for m in WORKABLE
-            if not next(o for o in outlooks if o.method == m).unavailable
-        }
-    return Plan(case, spread is None, outlooks, recommended(case, outlooks), want, needed)
+        able = [known[o.method] for o in outlooks if not o.unavailable]
+        needed = {f.name: {l: _needed(f, case, l, want) for l in LANDSCAPES} for f in able if f.own_curve}
+    return Plan(case, spread is None, outlooks, recommend(case, outlooks), want, needed)
 
 
-def _needed(method: str, case: Case, landscape: str, want: float) -> Needed:
+def _needed(forecast: Forecast, case: Case, landscape: str, want: float) -> Needed:
     """Forwards, turned round: losses never rise with records or budget, so the least that is enough is well defined."""
 
     def enough(at: Case) -> bool:
-        return expected(method, at, landscape).mean <= want
+        return expected(forecast, at, landscape).mean <= want
 
     records = least_count(lambda n: enough(case.with_records(n)), MOST_RECORDS)
     amount = least_amount(lambda a: enough(case.with_amount(a)), LEAST_AMOUNT, MOST_AMOUNT)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.planning.case import Case
+from tacit.methods.case import Case
+from tacit.methods.outlook import Outlook
 from tacit.planning.measured import LANDSCAPES
-from tacit.planning.methods import Outlook
 from tacit.privacy.guarantee import LETTER, Budget
 
 WORTH = 0.9  # of what the middle of the space loses: a search that expects to lose more is not worth its budget
@@ -28,7 +28,7 @@ class Recommendation:
         return {"method": self.method, "reason": self.reason, **lines}
 
 
-def recommended(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
+def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     """The least mean of both landscapes; if nothing beats the middle of the space, to spend nothing."""
     middle = next(o for o in outlooks if o.method == "middle")
     able = [o for o in outlooks if o.guarantee.unconditional and o.measured and not o.unavailable]
@@ -45,7 +45,9 @@ def recommended(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     for landscape in LANDSCAPES:
         other = min(worth, key=lambda o: o.measured[landscape].mean)
         if other is not best:
-            said.append(f"If you know that there is {_told(landscape)}: {other.method}, {_lost(other, landscape)}")
+            said.append(
+                f"If you know that there is {_number_of_valleys(landscape)}: {other.method}, {_lost(other, landscape)}"
+            )
     if best.evaluations > case.trials:
         said.append(_dear(case, best, worth))
     if best.refused:
@@ -83,7 +85,7 @@ def _lost(o: Outlook, landscape: str) -> str:
     return f"{o.measured[landscape].mean:.2g}"
 
 
-def _told(landscape: str) -> str:
+def _number_of_valleys(landscape: str) -> str:
     return "one valley" if landscape == LANDSCAPES[0] else "more than one"
 
 

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from tacit.errors import BadInput, GuaranteeError, count, probability
 from tacit.privacy import conversions as c
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee, far
 
-SLACK = 1e-9  # relative: room for the rounding of sums, far below any printed digit
+SLACK = 1e-9  # relative: room for the rounding of sums and for noise drawn in bulk, far below any printed digit
 COMPOSITIONS = ("basic", "gdp", "zcdp")
 
 
@@ -49,7 +49,8 @@ class Filter:
     default is gdp, exact for Gaussian noise. There, ``reserve`` is the part of delta set aside for charges that carry a
     delta of their own.
 
-    Guarantee. All admitted releases together satisfy ``budget``, up to one part in 1e9 for the rounding of sums.
+    Guarantee. All admitted releases together satisfy ``budget``, up to one part in 1e9 for the rounding of sums and for
+    the distances of noise drawn in bulk, which use delta and are refused where the budget has none.
     Edges. The reserve is fixed when the filter is made, on purpose: deciding later how much of delta goes where, after
     seeing answers, can break the budget by a factor of 2 (a test shows it).
 
@@ -93,19 +94,25 @@ class Filter:
                 f"this ledger keeps no delta for a charge with a delta of its own ({b}). Open a ledger with "
                 "composition='basic', or with reserve set to the part of delta such charges may use"
             )
+        if guarantee.distance and not self.budget.delta:
+            raise GuaranteeError(
+                f"noise drawn in bulk needs some delta, and the budget of this ledger ({self.budget}) has none. Draw "
+                "exact noise: noise=tacit.privacy.noise.EXACT"
+            )
+        delta = b.delta + far(self.budget.amount, guarantee.distance)  # at the epsilon of the whole: none is larger
         match (self.composition, b.notion):
             case ("basic", "pure" | "approximate"):
-                return Cost(b.amount, b.delta)
+                return Cost(b.amount, delta)
             case ("gdp", "pure" | "approximate"):
-                return Cost(c.pure_mu(b.amount) ** 2, b.delta)
+                return Cost(c.pure_mu(b.amount) ** 2, delta)
             case ("gdp", "gdp"):
-                return Cost(b.amount**2)
+                return Cost(b.amount**2, delta)
             case ("zcdp", "pure" | "approximate"):
-                return Cost(c.pure_rho(b.amount), b.delta)
+                return Cost(c.pure_rho(b.amount), delta)
             case ("zcdp", "gdp"):
-                return Cost(c.mu_rho(b.amount))
+                return Cost(c.mu_rho(b.amount), delta)
             case ("zcdp", "zcdp"):
-                return Cost(b.amount)
+                return Cost(b.amount, delta)
         remedy = (
             "convert it with guarantee.as_approximate(delta)"
             if self.composition == "basic"
@@ -118,7 +125,7 @@ class Filter:
     def admits(self, spent: Cost, cost: Cost) -> bool:
         """Whether cost still fits after spent."""
         total, limit = spent.plus(cost), self.capacity
-        return total.amount <= limit.amount * (1 + SLACK) and total.delta <= limit.delta * (1 + SLACK)
+        return total.amount <= limit.amount * (1 + SLACK) and total.delta <= limit.delta + self.budget.delta * SLACK
 
     def stated(self, spent: Cost) -> Budget:
         """An amount of this currency as a budget of the same notion as the filter's own."""
@@ -153,7 +160,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
     """The guarantee of several releases taken together, whose parameters were fixed in advance.
 
     All pure stays pure; Gaussian and pure become GDP; with zCDP among them, zCDP. With approximate ones among them,
-    ``delta`` is the total delta to state; what the deltas do not use converts the rest.
+    ``delta`` is the total delta to state; what the deltas do not use converts the rest. Distances add.
 
     >>> g = Guarantee(Budget.gdp(0.3))
     >>> round(compose([g] * 4).budget.amount, 12)
@@ -167,6 +174,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
     units = {g.unit for g in parts}
     if len(units) > 1:
         raise GuaranteeError(f"guarantees for different units of privacy do not compose: {', '.join(sorted(units))}")
+    distance = math.fsum(g.distance for g in parts)
+    parts = [replace(g, distance=0.0) for g in parts]
     budgets = [g.budget for g in parts if g.budget]
     notions = {b.notion for b in budgets}
     source = "standard composition of: " + "; ".join(dict.fromkeys(g.source for g in parts))
@@ -176,7 +185,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
     else:
         f = Filter.over(next(b for n in ("zcdp", "gdp", "pure") for b in budgets if b.notion == n))
         total = f.stated(Cost(math.fsum(f.cost(g).amount for g in parts)))
-    return Guarantee(total, parts[0].unit, assumptions, source, parts[0].delta)
+    return Guarantee(total, parts[0].unit, assumptions, source, parts[0].delta, distance)
 
 
 def _with_deltas(parts: list[Guarantee], budgets: list[Budget], delta: float | None) -> Budget:

@@ -32,9 +32,8 @@ Shape = int | tuple[int, ...]
 DISTANCE = 2.0**-85
 """Total variation between one number and the exact law, at most, whatever its scale."""
 
-BASE = 2944  # scale of the table of the lower parts: its 2^16 cells reach beyond TAIL scales
-SINGLE = ((1 << 15) - 1) // TAIL  # up to this scale one table does
-TOP = ((1 << 13) - 1) // TAIL  # scale of the uppermost table of a sum: 2^14 cells or fewer are quickly built
+BASE = 736  # scale of the table of the lower parts: its 2^14 cells reach beyond TAIL scales and stay in the cache
+TOP = ((1 << 14) - 1) // TAIL  # largest scale of a table made for one scale: 2^15 cells or fewer are quickly built
 ETA = Fraction(81, 25)  # square of the least scale at which a convolution may be taken for a Gaussian: 1.8^2
 RIPPLE = Fraction(1, 2**91)  # 2 (exp(-2 pi^2 1.8^2) + ...) / (1 - ...), rounded up: what one convolution may err
 LARGEST = 2.0**57  # of a Gaussian scale: 64 bits hold every number that can be drawn
@@ -140,7 +139,7 @@ def gaussian_parts(scale: float) -> GaussianParts:
     square = Fraction(scale) ** 2
     terms: list[tuple[int, Table]] = []
     done, k = Fraction(0), 1  # S^2, and the multiplier of the next table
-    last = scale <= SINGLE
+    last = scale <= TOP
     while not last:
         terms.append((k, base_table()))
         done += k * k * BASE * BASE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -116,6 +117,37 @@ class Budget:
         return cls(notion, amount, delta)  # type: ignore[arg-type]
 
 
+def far(epsilon: float, distance: float) -> float:
+    """What a distance in total variation adds to delta at epsilon: it counts on both sides, on one times e^epsilon.
+
+    >>> far(0.0, 1e-20)
+    2e-20
+    """
+    return (1 + math.exp(min(epsilon, 700.0))) * distance if distance else 0.0
+
+
+def with_distance(epsilon: Callable[[float], float], delta: float, distance: float) -> float:
+    """The epsilon at delta of noise within a distance of the exact law, from the ``epsilon`` of that law at a delta.
+
+    >>> with_distance(Budget.gdp(0.5).epsilon, 1e-6, 1e-9) > Budget.gdp(0.5).epsilon(1e-6)
+    True
+    """
+    if not distance:
+        return epsilon(delta)
+    found = 0.0
+    for _ in range(100):  # allow for the distance at some epsilon, until the epsilon that follows is no larger
+        allowed = found + 1e-6 * (1 + found)
+        left = math.nextafter(delta - far(allowed, distance), -1)
+        if not left > 0:
+            break
+        found = epsilon(left)
+        if found <= allowed:
+            return found
+    raise GuaranteeError(
+        f"noise within {distance:.1g} of the exact law leaves nothing of delta={delta:g}: ask for a larger one"
+    )
+
+
 def loose(delta: float, records: int) -> str:
     """A remark on a delta that is not below 1/n; "" if it is.
 
@@ -132,7 +164,9 @@ class Guarantee:
     """A privacy statement: how much, of what, under which assumptions, and who proved it.
 
     ``budget`` is None for no guarantee at all. ``assumptions`` empty means unconditional. ``delta`` is where epsilon is
-    quoted in print when the notion leaves it open.
+    quoted in print when the notion leaves it open. ``distance`` is not 0 where noise was drawn in bulk: ``budget`` then
+    holds for exact noise, and what is drawn is within this total variation of it. Every epsilon and delta given here
+    includes it: (1 + e^epsilon) distance is added to delta.
 
     >>> g = Guarantee(Budget.gdp(0.5), unit="one validation record replaced", source="standard composition")
     >>> g.unconditional, g.notion, round(g.epsilon(1e-6), 2)
@@ -146,6 +180,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     source: str = "standard"
     delta: float = QUOTED
+    distance: float = 0.0
 
     @classmethod
     def none(cls, why: str, unit: str = RECORD) -> Guarantee:
@@ -170,15 +205,15 @@ class Guarantee:
         """The smallest known epsilon at delta; raises GuaranteeError where no epsilon follows."""
         if self.budget is None:
             raise GuaranteeError(f"there is no epsilon here: {self.source}")
-        return self.budget.epsilon(delta)
+        return with_distance(self.budget.epsilon, delta, self.distance)
 
     def quoted(self) -> tuple[float, float] | None:
         """(epsilon, delta) to print: the notion's own, or epsilon at the quoted delta. None for no guarantee."""
         if self.budget is None:
             return None
         if self.budget.notion in ("pure", "approximate"):
-            return self.budget.amount, self.budget.delta
-        return self.budget.epsilon(self.delta), self.delta
+            return self.budget.amount, self.budget.delta + far(self.budget.amount, self.distance)
+        return self.epsilon(self.delta), self.delta
 
     def at(self, delta: float) -> Guarantee:
         """The same guarantee, quoting epsilon at another delta."""
@@ -186,14 +221,17 @@ class Guarantee:
 
     def as_approximate(self, delta: float) -> Guarantee:
         """The weaker statement (epsilon, delta)-DP, for a ledger that adds epsilons and deltas."""
-        return replace(self, budget=Budget("approximate", self.epsilon(delta), probability("delta", delta)))
+        budget = Budget("approximate", self.epsilon(delta), probability("delta", delta))
+        return replace(self, budget=budget, distance=0.0)
 
     def __str__(self) -> str:
         if self.budget is None:
             return f"NO privacy guarantee: {self.source}. Show this only to people who may see the data."
         epsilon, delta = self.quoted() or (0.0, 0.0)
         but, tail = (f", delta = {delta:g}", f", but for an event of probability {delta:g}") if delta else ("", "")
-        held = f" (held as {self.notion.upper()}, {self.budget})" if self.notion in ("zcdp", "gdp") else ""
+        near = f"noise within {self.distance:.1g} of the exact law, which delta includes" if self.distance else ""
+        held = f"held as {self.notion.upper()}, {self.budget}" if self.notion in ("zcdp", "gdp") else ""
+        held = f" ({'; '.join(filter(None, (held, near)))})" if held or near else ""
         odds = math.exp(epsilon) if epsilon < 700 else math.inf
         holds = f"only if: {'; '.join(self.assumptions)}" if self.assumptions else "whatever the data are"
         return (
@@ -206,7 +244,9 @@ class Guarantee:
         """A versioned document that from_json reads back to an equal guarantee."""
         epsilon, delta = self.quoted() or (None, None)
         stated = self.budget.to_json() if self.budget else {"notion": "none", "parameters": {}}
-        about = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
+        about: dict[str, Any] = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
+        if self.distance:
+            about["distance"] = self.distance
         return {"format": FORMAT, **stated, "epsilon": epsilon, "delta": delta, "quoted_at": self.delta, **about}
 
     @classmethod
@@ -221,6 +261,7 @@ class Guarantee:
             if not isinstance(assumptions, list):
                 raise BadInput(f"assumptions must be a list, got a {type(assumptions).__name__}")
             assumed = tuple(str(a) for a in assumptions)
-            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]))
+            distance = probability("distance", document.get("distance", 0.0), zero=True)
+            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), distance)
         except KeyError as error:
             raise BadInput(f"a guarantee in JSON must have the field {error}") from None

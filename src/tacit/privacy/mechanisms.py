@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, GuaranteeError, count, described, positive
 from tacit.privacy.guarantee import RECORD, Budget, Guarantee
-from tacit.privacy.noise import EXACT, Source, float_noise, noisy_max
+from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 T = TypeVar("T")
-# The discrete Gaussian on a lattice 2^-40 of its scale differs from the continuous one by less than 2^-80 (a test
+# The discrete Gaussian on a lattice 2^-26 of its scale differs from the continuous one by less than 2^-52 (a test
 # measures the square law); stating mu larger by one part in 1e9 covers this many times over.
 LATTICE = 1e-9
 SIMULATED = "simulated noise from a seeded generator, no guarantee"
@@ -66,8 +66,10 @@ class Mechanism(Generic[T]):
             self.scale = usable(max(self.scale * excess, math.nextafter(self.scale, math.inf)))
         raise BadInput(f"a budget of {target:g} is too small for this sensitivity and size; release in parts")
 
-    def _stated(self, budget: Budget, unit: str, source: str) -> Guarantee:
-        return Guarantee.none(SIMULATED, unit) if self.noise.simulated else Guarantee(budget, unit, (), source)
+    def _stated(self, budget: Budget, unit: str, source: str, distance: float = 0.0) -> Guarantee:
+        if self.noise.simulated:
+            return Guarantee.none(SIMULATED, unit)
+        return Guarantee(budget, unit, (), source, distance=distance)
 
 
 class Additive(Mechanism[Any]):
@@ -97,11 +99,12 @@ class Additive(Mechanism[Any]):
             amount = self.allowed(budget)  # type: ignore[arg-type]
             self.scale = usable(self.sensitivity / amount * self.wider)
             self._reach(self._loss, amount)
-        self.guarantee = self._stated(self.stated(amount), unit, self.source)
+        self.guarantee = self._stated(self.stated(amount), unit, self.source, self.size * noise.distance)
 
     def _map(self) -> float:
         """What the sampler's own privacy map says of this sensitivity, rounding included."""
-        return float(float_noise(self.sort, self.size, self.scale).map(d_in=self.sensitivity))
+        k = lattice(self.scale, self.noise)
+        return float(float_noise(self.sort, self.size, self.scale, k).map(d_in=self.sensitivity))
 
     def _loss(self) -> float:
         """What one release costs at the present scale, in the mechanism's own notion."""

@@ -270,7 +270,7 @@ class TableProfile:
         return bool(forward_fits.all() and (profile.reversed.delta(knots) <= np.array(back)).all())
 
 
-def tabulate(profile: Profile, *, floor: float, knots: int = 200) -> TableProfile:
+def tabulate(profile: Profile, *, floor: float, knots: int = 120) -> TableProfile:
     """A profile as a table that bounds the same mechanisms and is never below ``floor``.
 
     The floor is what may go wrong altogether in one run: it makes room for bounds whose tails are heavier than the

@@ -42,6 +42,7 @@ from tacit.privacy.run_laws import Fixed, NegativeBinomial, PoissonRuns, RunLaw
 Floats = NDArray[np.float64]
 
 SHIFT = 1e-9  # relative, on every weight and breakpoint
+MARGIN = 2.0**-50  # eight units of rounding
 LINES = 80  # slopes e^s on each side and level, from which G is made
 LEVELS = (1e-2, 1e-6, 1e-16)  # of delta, times 1/m: where those slopes end
 COARSE, FINE = 300, 800  # points of t, before and after they are placed where a and b change
@@ -143,9 +144,9 @@ def _curve(base: Profile, law: RunLaw) -> tuple[Floats, Floats]:
     # places from -1 (t near 0) to 1 (t near 1), to be refined where a or b change most
     place = np.concatenate([np.linspace(-1, 0, COARSE // 2), np.linspace(0, 1, COARSE // 2)[1:]])
     t, u = np.concatenate([half, 1 - half[-2::-1]]), np.concatenate([1 - half, half[-2::-1]])
-    a, b = _both(law, lines, t, u)
+    a, b, _ = _both(law, lines, t, u)
     with np.errstate(divide="ignore"):
-        log_a, log_b = np.log(np.maximum(a, 1e-30 * a[0])), np.log(np.maximum(b, 1e-30 * a[0]))
+        log_a, log_b = np.log(np.maximum(a, 1e-15 * a[0])), np.log(np.maximum(b, 1e-15 * a[0]))
     change = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(log_a)) + np.abs(np.diff(log_b)))])
     even = change / change[-1] if change[-1] > 0 else np.linspace(0, 1, len(change))
     where = np.interp(np.linspace(0, 1, FINE), 0.8 * even + 0.2 * (place + 1) / 2, place)
@@ -158,25 +159,34 @@ def _curve(base: Profile, law: RunLaw) -> tuple[Floats, Floats]:
     return _hull_points(t, u, *_both(law, lines, t, u))
 
 
-def _both(law: RunLaw, lines: tuple[Floats, Floats, Floats], t: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """a(t) = f'(1-t) and b(t) = f'(1-G(t)), at t and u = 1 - t; both fall as t grows."""
+def _both(
+    law: RunLaw, lines: tuple[Floats, Floats, Floats], t: Floats, u: Floats
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """a(t) = f'(1-t), b(t) = f'(1-G(t)), at t and u = 1 - t, both falling in t; and whether b kept its digits.
+
+    Each product and sum below is moved by MARGIN to the side on which G is too large and 1 - G too small.
+    """
     x, d, c = lines
-    G = np.empty_like(t)
-    V = np.empty_like(t)  # 1 - G
+    G, V, lost = np.empty_like(t), np.empty_like(t), np.full_like(t, MARGIN)  # V is 1 - G
     direct = t <= 0.5
     if direct.any():
-        G[direct] = np.minimum((np.multiply.outer(t[direct], x) + d).min(axis=1), 1.0)
+        G[direct] = np.minimum((np.multiply.outer(t[direct], x) + d).min(axis=1) * (1 + MARGIN), 1.0)
         V[direct] = 1 - G[direct]
     near = ~direct | (np.where(direct, G, 1.0) > 0.5)  # here 1 - G is what has to keep its digits
     if near.any():
-        V[near] = np.maximum((np.multiply.outer(u[near], x) - c).max(axis=1), 0.0)
-        G[near] = 1 - V[near]
+        all_lines = np.multiply.outer(u[near], x * (1 - MARGIN)) - c * (1 + MARGIN)
+        best = all_lines.argmax(axis=1)
+        V[near] = np.maximum(all_lines[np.arange(len(best)), best], 0.0)
+        G[near] = (1 - V[near]) * (1 + MARGIN)
+        lost[near] = MARGIN * (u[near] * x[best] + c[best]) / np.maximum(V[near], TINY)
     a = np.maximum.accumulate(law.derivative(u, t)[::-1])[::-1]
-    b = np.minimum.accumulate(law.derivative(V, G))
-    return a, b
+    b = np.minimum.accumulate(law.derivative(V, np.minimum(G, 1.0)))
+    # b changes by at most this many times as much as its argument, relatively; eta + 1 for negative binomial laws
+    steep = law.largest or (law.mean if isinstance(law, PoissonRuns) else 101)
+    return a, b, lost * steep <= 2e-11
 
 
-def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats, exact: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Between two points a is below its chord and b above both prolonged secants, which meet in one more point."""
     step = np.where(t[:-1] < 0.5, np.diff(t), -np.diff(u))
     secant = np.diff(b) / step
@@ -185,8 +195,10 @@ def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats) -> tuple[Floats, Fl
         meet = (b[2:-1] - right * inner - b[1:-2]) / (left - right)  # from the left end of the interval
     share = np.clip(np.nan_to_num(meet / inner, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
     height = np.minimum(b[1:-2] + left * inner * share, b[2:-1] - right * inner * (1 - share))
-    # Prolonging over a far longer interval would multiply rounding: there the corner is taken, as at both ends.
+    # Prolonging multiplies rounding: over a far longer interval, or from points that lost digits, and at both ends, the
+    # corner of the largest a and the least b is taken instead.
     sound = (inner <= 20 * np.minimum(step[:-2], step[2:])) & (height >= b[2:-1])
+    sound &= exact[:-3] & exact[1:-2] & exact[2:-1] & exact[3:]
     corner_a, corner_b = a[:-1].copy(), b[1:].copy()
     corner_a[1:-1] = np.where(sound, a[1:-2] + (a[2:-1] - a[1:-2]) * share, a[1:-2])
     corner_b[1:-1] = np.where(sound, height, b[2:-1])

@@ -57,11 +57,12 @@ def base_for(total: Budget, law: RunLaw, *, family: Callable[[float], Profile] =
     return math.exp(root)
 
 
-def base_table(total: Budget, law: RunLaw, *, share: float = 0.01) -> TableProfile:
+def base_table(total: Budget, law: RunLaw, *, share: float = 0.01, renyi: bool = False) -> TableProfile:
     """The profile that every run of a search under ``total`` has to stay below: that of a Gaussian, but for its tail.
 
     ``share`` of delta goes to a floor under the profile, so that bounds with heavier tails than a Gaussian's can be
-    calibrated against it with `multiplier_for`.
+    calibrated against it with `multiplier_for`. ``renyi`` makes it the profile that follows from a Gaussian's Renyi
+    divergences: less noise for settings whose own profiles come from Renyi divergences, more for all others.
     Guarantee: the best of K runs, each below this table, is (epsilon, delta)-DP.
 
     >>> from tacit.privacy.run_laws import geometric
@@ -72,7 +73,7 @@ def base_table(total: Budget, law: RunLaw, *, share: float = 0.01) -> TableProfi
     floor = probability("share", share) * _pair(total)[1] / max(1.0, law.mean)
 
     def family(mu: float) -> TableProfile:
-        return tabulate(GaussianProfile(mu), floor=floor)
+        return tabulate(GaussianProfile(mu).curve() if renyi else GaussianProfile(mu), floor=floor)
 
     return family(base_for(total, law, family=family))
 

@@ -117,10 +117,13 @@ def sampled_gaussian_epsilon(
     """
     known = sampling_scheme(scheme, relation)
     poisson = scheme == "poisson"
-    noise = _checked("noise", noise, least=0.0)
-    clip, delta = _checked("clip", clip, above=0.0), _checked("delta", delta, above=0.0, below=1.0)
-    records, steps = _checked("records", records, least=1, whole=True), _checked("steps", steps, least=0, whole=True)
-    lot = _checked("lot", lot, above=0.0, whole=not poisson)
+    noise = check_numbers("noise", noise, least=0.0)
+    clip, delta = check_numbers("clip", clip, above=0.0), check_numbers("delta", delta, above=0.0, below=1.0)
+    records, steps = (
+        check_numbers("records", records, least=1, whole=True),
+        check_numbers("steps", steps, least=0, whole=True),
+    )
+    lot = check_numbers("lot", lot, above=0.0, whole=not poisson)
     try:
         full = np.broadcast_arrays(noise / (known.sensitivity * clip), lot / records, steps, delta)
     except ValueError:
@@ -163,7 +166,7 @@ def noise_for(
     >>> round(noise, 3), sampled_gaussian_epsilon(noise=noise, **asked) <= 1.0
     (4.842, True)
     """
-    target = _checked("epsilon", epsilon, above=0.0)
+    target = check_numbers("epsilon", epsilon, above=0.0)
     fixed = {"clip": clip, "records": records, "lot": lot, "steps": steps, "delta": delta}
 
     def enough(trial: ArrayLike) -> NDArray[np.bool_]:
@@ -184,7 +187,7 @@ def noise_for(
     return float(answer) if answer.ndim == 0 else answer
 
 
-def _checked(
+def check_numbers(
     name: str,
     value: ArrayLike,
     *,
@@ -223,20 +226,20 @@ def _plain_epsilon(a: Floats, steps: Floats, delta: Floats) -> Floats:
 
 def _epsilon(a: Floats, q: Floats, steps: Floats, delta: Floats, poisson: bool) -> Floats:
     """Least epsilon over the orders, for (n,) configurations with q < 1."""
-    moment = _moments(a, q, poisson)
+    moment = log_moments(a, q, poisson)
     whole, best = _over_small_orders(moment, steps, delta)
     # An order that overflowed has log A of at least 590 (+ 63 log(1-q) if Poisson): could it still have won?
     first = 1 + np.argmax(moment == np.inf, axis=0)
     floor = 590 + (TOP * np.log1p(-q) if poisson else 0)
     lost = np.flatnonzero((moment[-1] == np.inf) & (steps * floor / first - 1.5 < best))
     if lost.size:
-        moment[:, lost] = _moments(a[lost], q[lost], poisson, wide=True)
+        moment[:, lost] = log_moments(a[lost], q[lost], poisson, wide=True)
         whole[:, lost], best[lost] = _over_small_orders(moment[:, lost], steps[lost], delta[lost])
     # The divergence grows with the order, which shows where larger orders cannot win.
     grown = moment[-1] / (TOP - 1)
     for order in LARGE:
         at = np.flatnonzero(_converted(order, grown * (order - 1), steps, delta) < best)
-        reached = _large_moment(a[at], q[at], order, poisson)
+        reached = large_log_moment(a[at], q[at], order, poisson)
         grown[at] = reached / (order - 1)
         best[at] = np.minimum(best[at], _converted(order, reached, steps[at], delta[at]))
     least = moment[0]  # the divergence at order 1.1, as log A runs straight from 0 at order 1 to order 2
@@ -254,7 +257,7 @@ def _over_small_orders(moment: Floats, steps: Floats, delta: Floats) -> tuple[Fl
     return whole, np.minimum(whole.min(axis=0), _converted(FRACTIONS, chords, steps, delta).min(axis=(0, 1)))
 
 
-def _moments(a: Floats, q: Floats, poisson: bool, *, wide: bool = False) -> Floats:
+def log_moments(a: Floats, q: Floats, poisson: bool, *, wide: bool = False) -> Floats:
     """log A at orders 2 ... 63, (62, n); inf where it overflows, unless ``wide``."""
     ceiling, bound = _log_ceilings(a, q, TOP, poisson), _bounds(a, TOP, poisson)
     shrink = INTEGERS * (np.log1p(-q) if poisson else np.zeros_like(q))
@@ -271,7 +274,7 @@ def _moments(a: Floats, q: Floats, poisson: bool, *, wide: bool = False) -> Floa
     return np.log1p(total)
 
 
-def _large_moment(a: Floats, q: Floats, order: int, poisson: bool) -> Floats:
+def large_log_moment(a: Floats, q: Floats, order: int, poisson: bool) -> Floats:
     """log A at one order, (n,), leaving out the terms after the last that could reach e^-40 of the first."""
     ceiling = _log_ceilings(a, q, order, poisson) + (LOG_FACTORIAL[order] - LOG_FACTORIAL[order - 2 :: -1])[:, None]
     if poisson:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, TacitError
+from tacit.methods.registry import METHODS
 
 FRONT, CERTIFICATE = "tacit.front/1", "tacit.certificate/1"
 FINISHED = ("front.json", "certificate.json", "audit.json")
@@ -25,7 +26,7 @@ UNFINISHED = ("search", "discovery", "study", "descent", "auditing")
 
 @dataclass(frozen=True)
 class Found:
-    """One thing to report on. ``document`` is what its JSON file says, where it has one."""
+    """One thing to report on. ``document`` is what its JSON file says, where it has one, or the method of a descent."""
 
     kind: str  # release, front, audit, attack, curator, ledger, or one of UNFINISHED
     path: Path
@@ -82,8 +83,9 @@ def _in_folder(where: Path, live: bool = False) -> Found | None:
         from tacit.report.studies import kind_of
 
         return Found(kind_of(where / "study.db"), where)
-    if (where / "gibo.jsonl").exists():
-        return Found("descent", where)
+    for method in METHODS.values():
+        if method.journal and (where / method.journal).exists():
+            return Found("descent", where, method.name)
     if (where / "runs" / "terms.json").exists():
         return Found("auditing", where)
     return Found("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None

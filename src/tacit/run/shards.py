@@ -155,12 +155,13 @@ class GradientMean(Mechanism[Array]):
             raise BadInput(
                 f"mu = {mu:.3g} for each step is out of range: give a budget and trials nearer to each other"
             )
-        self.guarantee = self._stated(Budget.gdp(mu), unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
+        source = "Gaussian mechanism (Dong et al. 2022, Theorem 1)"
+        self.guarantee = self._stated(Budget.gdp(mu), unit, source, size * noise.distance)
 
     def draw(self, total: Any) -> Array:
         """The noisy mean (d,) of clipped gradients that sum to ``total`` whole steps."""
-        noisy = [self.noise.gaussian_whole(x, self.whole_scale) for x in total]
-        return np.array([self.clip * (x / (self.records * STEPS)) for x in noisy])
+        noisy = self.noise.gaussian_whole_array(np.array(total, np.int64), self.whole_scale)
+        return np.array([self.clip * (x / (self.records * STEPS)) for x in noisy.tolist()])
 
     def checked(self, total: Any) -> Any:
         if len(total) != self.size:

@@ -9,8 +9,7 @@ import csv
 import json
 import logging
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from optuna.trial import TrialState
 from tacit.errors import BadInput, TacitError
 from tacit.methods.observed import CLAIM, CONFIRMS, Observations
 from tacit.privacy.release import Release
+from tacit.run.progress import progress_bar
 from tacit.space import Space
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ class Folder:
     def storage(self) -> str:
         return f"sqlite:///{(self.path / 'study.db').resolve()}"
 
-    def write(self, release: Release[Tuned], study: optuna.Study) -> None:
-        text = json.dumps(release.certificate(), indent=1) + "\n"
+    def write_certificate(self, release: Release[Tuned]) -> None:
         temporary = self.path / "certificate.json.part"
-        temporary.write_text(text)
+        temporary.write_text(json.dumps(release.certificate(), indent=1) + "\n")
         temporary.replace(self.path / "certificate.json")
+
+    def write(self, release: Release[Tuned], study: optuna.Study) -> None:
+        self.write_certificate(release)
         rows = observed_trials(study)
         names = sorted({name for row in rows for name in row["params"]})
         with (self.path / "trials.csv").open("w", newline="") as file:
@@ -74,21 +76,28 @@ def kept(out: str | Path) -> Iterator[Folder]:
         os.close(descriptor)
 
 
-def opened(storage: Any, name: str, folder: Folder | None, direction: str) -> optuna.Study:
-    """The study to use: given storage first, then the folder's own, then memory. Trials cut short are closed."""
-    if storage is not None and folder is not None:
-        raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
+def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over: bool = False) -> optuna.Study:
+    """The study of this name, begun if it is new. With ``take_over``, trials that were cut short are closed: whoever
+    ran them is gone."""
     logging.getLogger("optuna").setLevel(logging.WARNING)
-    where = folder.storage if folder is not None else storage
+    if isinstance(storage, str) and storage.startswith("postgresql://"):  # the driver that tacit[postgres] brings
+        storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)
     try:
-        side = optuna.study.StudyDirection[direction.upper()]
-        study = optuna.create_study(storage=where, study_name=name, direction=side, load_if_exists=True)
+        study = optuna.create_study(storage=storage, study_name=name, directions=directions, load_if_exists=True)
     except Exception as error:  # Optuna and SQLAlchemy raise many kinds; none of them is about private data
         raise BadInput(f"the study storage cannot be opened ({type(error).__name__}). Nothing was spent") from None
-    if folder is not None:  # we hold the folder, so whoever ran these is gone
+    if take_over:
         for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             study.tell(trial.number, state=TrialState.FAIL)
     return study
+
+
+def opened(storage: Any, name: str, folder: Folder | None, direction: str) -> optuna.Study:
+    """The study to use: given storage first, then the folder's own, then memory."""
+    if storage is not None and folder is not None:
+        raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
+    where = folder.storage if folder is not None else storage
+    return open_study(where, name, [direction], take_over=folder is not None)
 
 
 def begun_alike(study: optuna.Study, space: Space, method: str) -> str:
@@ -123,26 +132,8 @@ def exact_trials(study: optuna.Study, space: Space, trials: int, score: Callable
 
 
 @contextmanager
-def progress_bar(study: optuna.Study, observations: Observations, wanted: bool) -> Iterator[Callable[..., None]]:
+def trials_bar(study: optuna.Study, observations: Observations, wanted: bool) -> Iterator[Callable[..., None]]:
     """Trials done and time left, on standard error when a person is looking; shows released values only."""
-    if not (wanted and sys.stderr.isatty()):
-        yield lambda trial, value: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("tuning"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        done = sum(CLAIM in t.user_attrs for t in study.get_trials(deepcopy=False))
-        task = bar.add_task("tuning", total=observations.terms.trials, completed=done, last="")
-
-        def tell(trial: Any, value: float) -> None:
-            bar.update(task, advance=1, last=f"last noisy score {value:.4g}")
-
-        yield tell
+    done = sum(CLAIM in t.user_attrs for t in study.get_trials(deepcopy=False)) if wanted else 0
+    with progress_bar("tuning", observations.terms.trials, done=done, wanted=wanted) as advance:
+        yield lambda trial, value: advance(last=f"last noisy score {value:.4g}")

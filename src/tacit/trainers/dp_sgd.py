@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput, GuaranteeError, probability
 from tacit.gp.threads import one_thread
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee, with_distance
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.noise import EXACT, Source, array_source, lattice
 from tacit.privacy.release import Release, digest
 from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 UNIT = "one training record replaced"
-ROOM = 1e-6  # share of the clip kept free for rounding when a model is released
+ROOM = 1e-5  # share of the clip kept free for rounding when a model is released
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,18 @@ class Linear(ByLots):
         delta: float,
         ledger: Ledger | None = None,
         purpose: str = "",
-        noise: Source = EXACT,
+        noise: Source | None = None,
     ) -> Release[LinearModel]:
-        """Debit the ledger and commit, then train with exact noise and secret lots, and return the model.
+        """Debit the ledger and commit, then train with noise on a lattice and secret lots, and return the model.
 
         Guarantee. (epsilon, delta) with the epsilon of ``epsilons``, one training record replaced, unconditional. Noise
-        comes from OpenDP's exact sampler and lots from the operating system's secure generator (``secrets``).
-        Differs. Gradients are clipped to (1 - 1e-6) of the clip. That room covers the rounding of sums in double
+        is drawn in bulk, and delta includes its distance from the exact law, where that and the rounding to its lattice
+        have room; else it comes from OpenDP's exact sampler. Lots come from the system's generator (``secrets``).
+        Differs. Gradients are clipped to (1 - 1e-5) of the clip. That room covers the rounding of sums in double
         precision and of values to the noise's lattice, so the epsilon stated needs no exact arithmetic.
         Edges. Refused unless the classes were named when this object was made, since reading them off the data is not
-        covered. The ledger must take charges with a delta: composition="basic", or a reserve. Slow: milliseconds a
-        step. ``noise=Simulation(seed)`` gives a release stamped as without a guarantee, for tests.
+        covered. The ledger must take charges with a delta: composition="basic", or a reserve.
+        ``noise=Simulation(seed)`` gives a release stamped as without a guarantee, for tests.
         """
         if not self.examples.stated:
             raise GuaranteeError(
@@ -124,15 +125,20 @@ class Linear(ByLots):
         delta = probability("delta", delta)
         s = Settings.of(params, self.examples.records)
         D = self.examples.X.shape[1] + 1
-        # Rounding to the lattice, and of a sum of m terms of norm L: at most m roundings of up to m L (Higham 2002).
-        if D**0.5 * 2.0**-40 * s.noise / s.clip + s.lot**2 * 2.0**-52 > ROOM:
+        epsilon = float(self.epsilons([params], delta)[0])
+        if not np.isfinite(epsilon):
+            raise GuaranteeError("these hyper-parameters have no finite epsilon. Nothing was released.")
+        if noise is None:
+            noise = array_source(epsilon, ledger.budget if ledger is not None else None)
+            noise = noise if _rounding(s, D, noise) <= ROOM else EXACT
+        if _rounding(s, D, noise) > ROOM:
             raise BadInput(
                 "this many features, this large a lot or this much noise leaves too little room for rounding; scale it "
                 "down. Nothing was released"
             )
-        epsilon = float(self.epsilons([params], delta)[0])
-        if not np.isfinite(epsilon):
-            raise GuaranteeError("these hyper-parameters have no finite epsilon. Nothing was released.")
+        if noise.distance:
+            drawn = s.steps * D * noise.distance
+            epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
         source = f"Avent2020 {algorithm}; {self.label}; {SCHEME.source}"
         guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta)
@@ -158,6 +164,11 @@ class Linear(ByLots):
                 sums = clipped_sums(rows.loss, W, rows.X[lot], rows.target[lot][:, None], largest)
                 update(W, noise.gaussian(sums, s.noise))
         return np.asarray(W[0, 0], float)
+
+
+def _rounding(s: Settings, width: int, noise: Source) -> float:
+    """How far rounding moves a sum, in clips: to the lattice; and of m terms of norm L, each by m L (Higham 2002)."""
+    return float(width**0.5 * 2.0 ** lattice(s.noise, noise) / s.clip + s.lot**2 * 2.0**-52)
 
 
 class LogisticSGD(Linear):

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.audit.games import game
+from tacit.audit.game import Audit, Game
+from tacit.audit.games import find_game
 from tacit.audit.games.fronts import sparse_vector_answers
-from tacit.audit.play import Audit, Game, played
+from tacit.audit.play import run_game
 from tacit.errors import BadInput
 from tacit.privacy.noise import EXACT, Simulation
 from tacit.trainers.lots import Settings
@@ -39,16 +40,19 @@ class Half(Simulation):
     def gaussian_whole(self, value: int, scale: float) -> int:
         return super().gaussian_whole(value, scale / 2)
 
+    def gaussian_whole_array(self, values: Any, scale: float) -> Any:
+        return super().gaussian_whole_array(values, scale / 2)
+
     def laplace(self, values: Any, scale: float) -> Any:
         return super().laplace(values, scale / 2)
 
 
 def audited(name: str, runs: int, *, half: bool = False) -> Audit:
-    made = game(name)
+    made = find_game(name)
     assert isinstance(made, Game)
     if half:
-        made = replace(made, draw=lambda side, n, noise: game(name).draw(side, n, Half(noise.generator)))  # type: ignore
-    return played(made, runs, exact=False)
+        made = replace(made, draw=lambda side, n, noise: find_game(name).draw(side, n, Half(noise.generator)))  # type: ignore
+    return run_game(made, runs, exact=False)
 
 
 @pytest.mark.parametrize("name", BY_SOURCE)
@@ -61,18 +65,18 @@ def test_a_game_is_within_its_claim_and_catches_half_the_noise(name: str) -> Non
 
 
 def test_a_perceptron_is_within_its_claim_and_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = game("dp-mlp")  # its claim is made here, with the noise as it should be
+    made = find_game("dp-mlp")  # its claim is made here, with the noise as it should be
     assert isinstance(made, Game)
-    sound = played(made, 800)
+    sound = run_game(made, 800)
     assert sound.verdict == "within the claim"
     assert sound.measured > 0
     monkeypatch.setattr(Settings, "noise", property(lambda s: s.clip * s.variance**0.5))
-    assert played(made, 1500).verdict == "BROKEN"
+    assert run_game(made, 1500).verdict == "BROKEN"
 
 
 def test_a_perceptron_has_no_exact_draws() -> None:
     with pytest.raises(BadInput, match="never for release"):
-        game("dp-mlp").draw(0, 40, EXACT)  # type: ignore[union-attr]
+        find_game("dp-mlp").draw(0, 40, EXACT)  # type: ignore[union-attr]
 
 
 def test_output_perturbation_is_within_its_claim_and_a_quarter_of_the_noise_is_caught(
@@ -96,7 +100,7 @@ def test_output_perturbation_is_within_its_claim_and_a_quarter_of_the_noise_is_c
 
 def test_output_perturbation_moves_by_at_most_half_of_the_sensitivity_that_it_pays_for() -> None:
     """The same orders on both data sets, without noise: the coupling by which the sensitivity is proved."""
-    made = game("output-perturbation").draw.__closure__  # type: ignore[union-attr]
+    made = find_game("output-perturbation").draw.__closure__  # type: ignore[union-attr]
     pair = next(c.cell_contents for c in made or () if isinstance(c.cell_contents, list))
     orders = np.array([np.random.default_rng(i).permutation(200) for i in range(50)])
     here, there = (one._fitted(0.02, orders) for one in pair)
@@ -116,7 +120,7 @@ def test_the_audited_sparse_vector_is_the_shipped_one() -> None:
 
 def test_exact_draws_keep_the_claim_too() -> None:
     for name in ("sparse-vector", "private-answers"):
-        made = game(name)
+        made = find_game(name)
         assert isinstance(made, Game)
-        audit = played(made, 40, exact=True, confidence=1 - 1e-7)
+        audit = run_game(made, 40, exact=True, confidence=1 - 1e-7)
         assert (audit.verdict, audit.noise) == ("within the claim", "exact draws")

@@ -15,8 +15,9 @@ from shard_parts import Part
 
 import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
-from tacit.methods.gibo import CLAIM, Problem, release, suggest_clip
+from tacit.methods.gibo import CLAIM, GradientSearch, release, suggest_clip
 from tacit.methods.gibo.design import Designs, Settings
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -34,19 +35,24 @@ class Silent:
     """No noise at all, to see what is under it."""
 
     simulated = True
+    distance = 0.0
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return value
 
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return values
+
 
 def problem(
-    function=None, *, space=SPACE, trials=20, budget=None, records=N, noise=None, options=None, **more
-) -> Problem:
+    function=None, *, space=SPACE, trials=20, budget=None, records=N, noise=None, options=None, file=None, **more
+) -> GradientSearch:
     direction = more.pop("direction", "minimize")
     asked = Objective(function or Part(DATA), records, (0.0, 1.0), direction)
     settings = Settings.of(options or {}, (0.0, 1.0), space)
-    more.setdefault("accepted", True)
-    return Problem(asked, space, trials, budget or Budget.gdp(1.0), settings, noise=noise or Simulation(1), **more)
+    more.setdefault("accept_noise", True)
+    task = Task(asked, space, budget or Budget.gdp(1.0), trials, noise=noise or Simulation(1), **more)
+    return GradientSearch(task, settings, file)
 
 
 def found(made) -> np.ndarray:
@@ -99,7 +105,7 @@ def test_released_gradients_carry_noise_of_that_scale() -> None:
     assert noise.std() == pytest.approx(p.mechanism.scale, rel=0.05)
 
 
-def extreme_gap(p_options: dict, records: int) -> tuple[float, Problem]:
+def extreme_gap(p_options: dict, records: int) -> tuple[float, GradientSearch]:
     """How far the exact mean gradient moves when a record of slope +huge is replaced by one of slope -huge."""
     space = Space({"x": Float(0.0, 1.0)})
 
@@ -124,6 +130,9 @@ class HalfNoise(Simulation):
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return super().gaussian_whole(value, scale / 2)
+
+    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
+        return super().gaussian_whole_array(values, scale / 2)
 
 
 def told_apart(source: type[Simulation], runs: int = 500) -> float:
@@ -176,10 +185,8 @@ def test_the_result_tells_its_path_noise_bias_and_claim() -> None:
 
 
 def test_the_guarantee_is_unconditional_and_of_the_whole_budget() -> None:
-    p = Problem(
-        Objective(Part(DATA), N, (0.0, 1.0)), SPACE, 3, Budget.approximate(1.0, 1e-6), Settings.of({}, (0, 1), SPACE)
-    )
-    made = release(p)
+    task = Task(Objective(Part(DATA), N, (0.0, 1.0)), SPACE, Budget.approximate(1.0, 1e-6), 3)
+    made = release(GradientSearch(task, Settings.of({}, (0, 1), SPACE)))
     assert made.guarantee.unconditional
     assert made.guarantee.epsilon(1e-6) == pytest.approx(1.0)
     assert made.guarantee.unit == "one validation record replaced"
@@ -389,7 +396,7 @@ def test_one_spoiled_record_breaks_nothing(spoil) -> None:
         ({"options": {"evaluation_noise": -1.0}}, "evaluation_noise"),
         ({"trials": 0}, "trials must be at least 1"),
         ({"budget": Budget("gdp", 0.0)}, "mu = 0 allows no release"),
-        ({"accepted": False, "budget": Budget.gdp(0.001)}, "Nothing was spent"),
+        ({"accept_noise": False, "budget": Budget.gdp(0.001)}, "Nothing was spent"),
         ({"space": Space({"kind": Choice(["a", "b"]), "b": Float(0, 1)})}, "fix 'kind'.*method 'observed'"),
     ],
 )
@@ -406,7 +413,7 @@ def test_a_budget_of_zero_or_without_gaussian_noise_is_refused() -> None:
         Budget.gdp(0.0)
     with pytest.raises(GuaranteeError, match="not pure"):
         problem(budget=Budget.pure(1.0))
-    with pytest.raises(BadInput, match="needs a budget"):
+    with pytest.raises(BadInput, match=r"must be a tacit\.Budget"):
         problem(budget="much")
 
 
@@ -433,7 +440,7 @@ def test_a_ledger_refuses_before_anything_is_evaluated(tmp_path) -> None:
     ledger = tacit.Ledger.open(tmp_path / "l.db", "l", Budget.gdp(0.5))
     asked = Objective(never, N, (0.0, 1.0))
     with pytest.raises(BudgetRefused, match="Nothing was released"):
-        release(Problem(asked, SPACE, 3, Budget.gdp(1.0), Settings.of({}, (0, 1), SPACE), ledger=ledger))
+        release(GradientSearch(Task(asked, SPACE, Budget.gdp(1.0), 3, ledger=ledger), Settings.of({}, (0, 1), SPACE)))
     with pytest.raises(BadInput, match="simulated noise"):
         problem(ledger=ledger)
 

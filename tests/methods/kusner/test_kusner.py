@@ -17,7 +17,8 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
 from tacit.methods.kusner import NearlyUniform, exact, noisy
 from tacit.methods.kusner.constants import VERSIONS, Constants, data_kernel, information_gain
-from tacit.methods.kusner.problem import Prior, Problem, Scores
+from tacit.methods.kusner.problem import FiniteSearch, Prior, Scores
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.noise import EXACT, Exact
 from tacit.space import Space
@@ -298,7 +299,7 @@ def test_one_record_moves_a_score_by_no_more_than_its_share_wherever_the_bounds_
     """Rounding a mean at 1e13 would move it by 1/500, where one of 1000 records can move it by 1/1000."""
     answers = np.full(1000, low)
     objective = Objective(lambda params: answers, 1000, (low, low + 1.0))
-    p = Problem("kusner3", objective, Space({"x": tacit.Float(1.0, 1.1)}), [{"x": 1.0}], 1, PURE)
+    p = FiniteSearch("kusner3", Task(objective, Space({"x": tacit.Float(1.0, 1.1)}), PURE, 1), [{"x": 1.0}])
     prior = Prior.of(p, "matern52", None, None, None)
     found = []
     for k in range(200):

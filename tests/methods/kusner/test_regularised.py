@@ -14,8 +14,9 @@ import tacit
 from tacit.errors import BadInput, ObjectiveError
 from tacit.methods.kusner import searched
 from tacit.methods.kusner.constants import LipschitzTerms
-from tacit.methods.kusner.problem import Prior, Problem, Scores
+from tacit.methods.kusner.problem import FiniteSearch, Prior, Scores
 from tacit.methods.kusner.regularised import LARGEST, LIPSCHITZ, LOSSES, RegularisedClassifier, hinge, logistic, scores
+from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.space import Float, Space
 
@@ -98,7 +99,8 @@ def test_no_neighbour_moves_the_best_score_by_more_than_the_stated_sensitivity(l
     def best(rows: np.ndarray, labels: np.ndarray) -> float:
         model = RegularisedClassifier(X, y, rows, labels, loss=loss, score=score)
         model._models = trained
-        p = Problem("kusner3", Objective(model, 6, model.bounds), space, listed, 4, tacit.Budget.pure(1.0))
+        task = Task(Objective(model, 6, model.bounds), space, tacit.Budget.pure(1.0), 4)
+        p = FiniteSearch("kusner3", task, listed)
         prior = Prior.of(p, "rbf", 0.5, 1.0, 1.0)
         seen = Scores(p, prior)
         return max(map(seen, searched(seen, prior.process(p), 4, "ei")))

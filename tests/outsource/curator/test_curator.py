@@ -14,20 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 from outsource_parts import hill, some_rows
 
 import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, ObjectiveError
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.rows import PrivateAnswers, Prompt
-from tacit.outsource.curator.state import StateError
+from tacit.outsource.curator.state import State, StateError
 from tacit.outsource.curator.transform import ATTACK, moved
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger.store import Store
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
 
@@ -403,7 +401,7 @@ def test_a_state_that_was_put_back_pays_again_for_what_it_forgot(tmp_path: Path)
 
 @pytest.mark.parametrize("charged", ["each", "once"])
 def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_path: Path, charged: str) -> None:
-    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.approximate(20.0, 1e-5))
     answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged)
     settings: dict[str, Any] = {"answers": answers, "state": tmp_path / "state"}
     with curator_of(rows, **settings) as curator:
@@ -415,9 +413,21 @@ def test_a_ledger_that_is_named_later_is_charged_for_what_was_told_before(tmp_pa
         "table",
         *({"each": ["answer for row 3", "answer for row 4"], "once": ["answers"]}[charged]),
     ]
-    poor = Ledger.open(tmp_path / "poor.db", "rows", Budget.gdp(1e-3))
+    poor = Ledger.open(tmp_path / "poor.db", "rows", Budget.approximate(1e-3, 1e-5))
     with pytest.raises(BudgetRefused):
         curator_of(rows, **settings, ledger=poor)
+
+
+def test_a_table_is_drawn_in_bulk_only_where_its_distance_can_be_charged(tmp_path: Path) -> None:
+    rows = some_rows(30)
+    budgets = {"delta": Budget.approximate(2.0, 1e-5), "none": Budget.gdp(2.0)}
+    ledgers = {name: Ledger.open(tmp_path / "l.db", name, budget) for name, budget in budgets.items()}
+    for name, ledger in {**ledgers, "free": None}.items():
+        with curator_of(rows, state=tmp_path / name, ledger=ledger, epsilon=1.0) as curator:
+            assert (curator.published().guarantee.distance > 0) is (name != "none")
+            assert curator.published().whole.distance == curator.published().guarantee.distance
+    with pytest.raises(GuaranteeError, match="needs some delta"):  # drawn in bulk before: charged as what it was
+        curator_of(rows, state=tmp_path / "free", ledger=ledgers["none"], epsilon=1.0)
 
 
 def test_a_limit_of_no_queries_for_each_modeler_is_not_taken_for_no_limit() -> None:
@@ -435,13 +445,48 @@ def test_a_study_with_a_guarantee_does_not_go_on_with_simulated_noise(tmp_path: 
         curator_of(rows, **settings, noise=tacit.Simulation(0))
 
 
-@pytest.mark.postgres
-def test_a_curator_that_lost_its_hold_on_the_study_tells_nothing(postgres_url: str) -> None:
-    with curator_of(some_rows(40), state=postgres_url) as curator:
-        curator.ask([1])
-        with Store(postgres_url).writing() as connection:  # as a restart of the server does
-            ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7236143"
-            connection.execute(sa.text(ended))
-        with pytest.raises(StateError, match="another curator may hold it now"):
-            curator.ask([2])
-        assert [e.row for e in curator.exchanges()] == [1]
+def test_a_state_of_the_first_release_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    shutil.copy(Path(__file__).parents[2] / "golden" / "curator_v1.db", tmp_path / "state" / "curator.db")
+    rows = np.arange(40.0).reshape(20, 2) % 7
+    for _ in range(2):
+        with Curator(rows, rows.sum(axis=1), epsilon=2.0, delta=1e-3, state=tmp_path / "state", queries=5) as curator:
+            assert curator.published().study == "58bd94d6edc64a088a590d83396509d2"
+            assert curator.table().shape == (20, 2)
+            assert [(e.number, e.modeler, e.row) for e in curator.exchanges()][:3] == [
+                (1, "alice", 3),
+                (2, "alice", 4),
+                (3, "bob", 4),
+            ]
+            assert [a.row for a in curator.ask([3, 4], request="request-34", modeler="alice")] == [3, 4]
+            assert curator.ask([5, 6], request="request-56")[0].value == rows[5].sum()
+            with pytest.raises(Refused, match="no room"):
+                curator.ask([7])
+
+
+def test_each_answer_of_a_request_is_recorded_before_the_next_is_evaluated(tmp_path: Path) -> None:
+    seen: list[set[int]] = []
+
+    def evaluate(row: np.ndarray) -> float:
+        looking = State(tmp_path / "state", "study", hold=False)
+        seen.append(set(looking.load()[1]))
+        looking.close()
+        return 1.0
+
+    with curator_of(some_rows(20), evaluate, state=tmp_path / "state") as curator:
+        curator.ask([1, 2, 3])
+    assert seen == [set(), {1}, {1, 2}]
+
+
+def test_a_stop_ends_a_request_of_many_rows_at_the_next_one() -> None:
+    rows = some_rows(20)
+    with curator_of(rows, lambda row: curator.stop() or 1.0) as curator:
+        with pytest.raises(Refused, match="The rest was not evaluated"):
+            curator.ask([1, 2, 3])
+        assert curator.status()["used"] == 0
+
+
+def test_an_evaluation_that_leaves_the_process_is_one_that_failed() -> None:
+    broken = curator_of(some_rows(20), lambda row: sys.exit(3))
+    with broken as curator, pytest.raises(ObjectiveError, match="row 3 raised SystemExit"):
+        curator.ask([3])

@@ -256,6 +256,24 @@ def test_a_slow_answer_is_evaluated_once_however_often_it_is_asked_for(make: Any
     assert len(calls) == 1
 
 
+def test_an_answer_that_is_ready_does_not_wait_for_a_slow_one(make: Any) -> None:
+    gates = {0: threading.Event(), 2: threading.Event()}
+
+    def slow(row: np.ndarray) -> float:
+        at = int(np.flatnonzero((row == ROWS).all(axis=1))[0])
+        assert at not in gates or gates[at].wait(30)
+        return float(at)
+
+    desk = make(slow).http.app.state.desk
+    first, quick, late = (desk.submit("alice", f"request-{row}", [row]) for row in (0, 1, 2))
+    gates[0].set()  # the other two were waiting by now, and are taken together
+    assert first.result(30)[0].value == 0.0
+    assert quick.result(30)[0].value == 1.0
+    assert not late.done()
+    gates[2].set()
+    assert late.result(30)[0].value == 2.0
+
+
 def test_the_curators_routes_are_for_this_machine_alone(make: Any) -> None:
     service = make(address="192.0.2.7")
     assert service.get("/v1/curator/status", "curator").status_code == 404

@@ -1,46 +1,37 @@
 """Every game by its name: mechanisms, and methods run end to end, each on the neighbours its claim is tightest for.
 
 To add one: write a function that returns a ``Game`` (many runs on two neighbours) or a ``OneRun`` (one run, many
-canaries), and name it in ``GAMES``.
+canaries), and name it in ``GAMES``. A method of ``tacit.tune`` has its game from the registry of methods.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from tacit.audit import play
-from tacit.audit.games import fronts, one_run, others, tuned
+from tacit.audit.game import Game, Outputs
+from tacit.audit.games import fronts, mechanisms, one_run, others, tuned
 from tacit.audit.games.one_run import OneRun
-from tacit.audit.play import Game, Outputs
 from tacit.errors import BadInput, ObjectiveError
-from tacit.objective import called
+from tacit.methods.registry import METHODS
+from tacit.objective import called, import_object
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 
 GAMES: dict[str, Callable[[], Game | OneRun]] = {
-    "gaussian": play.gaussian,
-    "laplace": play.laplace,
-    "exponential": play.exponential,
-    "mean": play.bounded_mean,
+    "gaussian": mechanisms.gaussian,
+    "laplace": mechanisms.laplace,
+    "exponential": mechanisms.exponential,
+    "mean": mechanisms.bounded_mean,
     "observations": tuned.observations,
-    "observed": tuned.observed,
-    "random": lambda: tuned.observed("random"),
-    "grid": lambda: tuned.observed("grid"),
     "search-cv": tuned.search_cv,
     "optuna": tuned.optuna_users,
     "observed-one-run": one_run.observed_canaries,
-    "gibo": tuned.gibo,
-    "kusner1": lambda: tuned.kusner(1),
-    "kusner2": lambda: tuned.kusner(2),
-    "kusner3": tuned.kusner3,
+    **{name: partial(tuned.of_method, name) for name, method in METHODS.items() if method.neighbours},
     "noisy-projection": others.noisy_projection,
     "projection": others.projection,
     "private-answers": others.private_answers,
@@ -53,23 +44,23 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
 }
 
 
-def game(name: str, claim: Budget | None = None) -> Game | OneRun:
+def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
     """A game by its name, or one of the user's own by ``module:name``.
 
     The user's may be a game; a function without arguments that returns one; or the mechanism itself: a function of the
     side, 0 for the data set and 1 for its neighbour, that returns one output, or of (side, runs) that returns the
     outputs of many runs. ``claim`` is what the mechanism claims, unless it says so itself by an attribute ``claim``.
 
-    >>> game("laplace").claimed
+    >>> find_game("laplace").claimed
     1.0
     """
     if ":" not in name:
         if name not in GAMES:
             raise BadInput(f"no game {name!r}; there are {', '.join(GAMES)}, or module:function for one of your own")
         return GAMES[name]()
-    found = _imported(name)
+    found = import_object(name, "mechanism", "mymodel:mechanism")
     if isinstance(found, (Game, OneRun)):
-        return _theirs(found)
+        return _guard(found)
     if not callable(found):
         raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got a {type(found).__name__}")
     takes = len([p for p in inspect.signature(found).parameters.values() if p.default is p.empty])
@@ -77,7 +68,7 @@ def game(name: str, claim: Budget | None = None) -> Game | OneRun:
         made = called(lambda _: found(), None, "game")
         if not isinstance(made, (Game, OneRun)):
             raise BadInput(f"{name} takes no argument, so it must return a game; a mechanism takes the side, 0 or 1")
-        return _theirs(made)
+        return _guard(made)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         many = called(lambda s: found(s, runs) if takes > 1 else [found(s) for _ in range(runs)], side, "mechanism")
@@ -91,30 +82,8 @@ def game(name: str, claim: Budget | None = None) -> Game | OneRun:
     return Game(name, about, stated, draw, runs=100_000 if takes > 1 else 2000, exact=True)
 
 
-def part(name: str, side: int, number: int, runs: int, exact: bool, seed: int) -> Outputs:
-    """The outputs of one part of a game: for workers, which are sent names and numbers only."""
-    made = game(name)
-    if isinstance(made, OneRun):
-        raise BadInput(f"{name} is one run; it has no parts")
-    return play.chunk(made, side, number, runs, exact=exact, seed=seed)
-
-
-def _theirs(made: Game | OneRun) -> Game | OneRun:
+def _guard(made: Game | OneRun) -> Game | OneRun:
     """A user's game, whose exceptions are the user's own failure."""
     if isinstance(made, OneRun):
         return replace(made, play=lambda noise, seed: called(lambda s: made.play(noise, s), seed, "game"))
     return replace(made, draw=lambda side, runs, noise: called(lambda s: made.draw(s, runs, noise), side, "game"))
-
-
-def _imported(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    why = ""
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ModuleNotFoundError, AttributeError) as error:
-        why = f"{error}. It is looked for in this folder and among packages"
-    except Exception as error:  # the user's module may load its data, and its message may quote it
-        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
-    raise BadInput(f"no mechanism {name!r}: {why}")

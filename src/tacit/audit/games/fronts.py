@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.play import Game, Outputs
+from tacit.audit.game import Game, Outputs
 from tacit.errors import BadInput
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation, Source

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.canaries import best_one_run, codes
-from tacit.audit.play import DELTA, EXACTLY, SIMULATED, Audit
+from tacit.audit.game import DELTA, EXACTLY, SIMULATED, Audit
 from tacit.methods.observed import confirmations
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.play import Game, Outputs
+from tacit.audit.game import Game, Outputs
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.accounting import compose
 from tacit.privacy.guarantee import Budget

@@ -7,7 +7,7 @@ drawn here and thrown away.
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,13 +79,9 @@ def _scattered(X: Array, known: int, seed: int) -> Any:
     return distinct[:known] if len(distinct) >= known else order[:known]
 
 
-def told(found: list[Attacked], rows: tuple[int, ...]) -> str:
+def format_attack(found: list[Attacked], rows: tuple[int, ...]) -> str:
     """The picture, in words and bars."""
     head = f"The known-row attack on your own {rows[0]} rows of {rows[1]} columns; nothing was published or spent."
     worst = max(a.share for a in found if a.transform == "projection")
     tail = "The published projection gives rows away: use the noisy one." if worst > 0 else "No row came back."
     return "\n".join([head, "", *map(str, found), "", tail])
-
-
-def to_json(found: list[Attacked]) -> list[dict[str, Any]]:
-    return [asdict(a) for a in found]

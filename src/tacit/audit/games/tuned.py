@@ -1,4 +1,4 @@
-"""Games of tuning methods: private observations, DP-GIBO, Kusner et al. Each runs end to end."""
+"""Games of the methods of the registry, and of what is built on private observations. Each runs end to end."""
 
 from __future__ import annotations
 
@@ -7,24 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.play import Game, Outputs, means
+from tacit.audit.game import Game, Outputs
+from tacit.audit.games.mechanisms import means
 from tacit.methods.kusner.problem import NearlyUniform
-from tacit.methods.kusner.regularised import RegularisedClassifier
+from tacit.methods.neighbours import ENDS, Neighbours
 from tacit.methods.observed import Terms
+from tacit.methods.registry import METHODS, load
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation, Source
-from tacit.space import Float, Int
-
-ENDS = "every loss of one record goes from the lower to the upper bound, the others stay in the middle"
-AVERAGE = (
-    "the claim is about functions drawn from a Gaussian process, not about the worst data. These two data sets were "
-    "chosen by us: a measured value above the claim would not contradict it, one below says nothing for other data"
-)
-UNIT = {"x": Float(0.0, 1.0)}
-
-
-# Private observations
+from tacit.space import Int
 
 
 def _ends(side: int, records: int) -> Any:
@@ -44,22 +36,33 @@ def observations(trials: int = 10, records: int = 20) -> Game:
     return Game("observations", about, terms.guarantee().budget, draw)
 
 
-def observed(method: str = "observed", trials: int = 4, records: int = 20) -> Game:
-    """``tacit.tune`` from end to end: all that it releases."""
-    terms = Terms(records, (0.0, 1.0), Budget.gdp(2.0), trials)
+def of_method(name: str) -> Game:
+    """``tacit.tune`` with this method from end to end, on the neighbours that the registry names for it."""
+    data: Neighbours = load(METHODS[name].neighbours)()
 
     def once(side: int, noise: Source) -> list[float]:
-        data = _ends(side, records)
-        about: dict[str, Any] = {"records": records, "bounds": (0.0, 1.0), "method": method}
-        about |= {"budget": terms.budget, "trials": trials, "noise": noise, "accept_noise": True, "progress": False}
-        value = tune(lambda params: data, UNIT, **about).value
-        return [*(t["value"] for t in value.trials), float(value.score or 0.0), value.params["x"]]
+        value = tune(
+            data.objectives[side],
+            data.space,
+            records=data.records,
+            bounds=(0.0, 1.0),
+            budget=data.budget,
+            trials=data.trials,
+            method=name,
+            noise=noise,
+            accept_noise=True,
+            progress=False,
+            **data.arguments,
+        ).value
+        return data.outputs(value)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return np.array([once(side, noise) for _ in range(runs)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NearlyUniform)
+            return np.array([once(side, noise) for _ in range(runs)])
 
-    about = f"tune(method={method!r}), {trials} trials over {records} records, all that it releases; {ENDS}"
-    return Game(method, about, terms.guarantee().budget, draw, runs=600, exact=True)
+    about = f"tune(method={name!r}): {data.about}"
+    return Game(name, about, data.budget, draw, runs=data.runs, exact=data.exact, conditional=data.conditional)
 
 
 def optuna_users(trials: int = 4, records: int = 20) -> Game:
@@ -127,68 +130,3 @@ def search_cv(trials: int = 2, records: int = 20) -> Game:
         "and the best score; one held-out row goes from always right to always wrong"
     )
     return Game("search-cv", about, budget, draw, runs=600, exact=True)
-
-
-# DP-GIBO
-
-
-def gibo(trials: int = 3, records: int = 10, parameters: int = 2) -> Game:
-    """``tacit.tune(method="gibo")``: the noisy means of the scan and every noisy gradient of the path."""
-    budget, space = Budget.gdp(2.0), {f"x{i}": Float(0.0, 1.0) for i in range(parameters)}
-
-    def once(side: int, noise: Source) -> list[float]:
-        steep = np.r_[(-1e3, 1e3)[side], np.zeros(records - 1)]
-        about: dict[str, Any] = {"records": records, "bounds": (0.0, 1.0), "budget": budget, "trials": trials}
-        about |= {"method": "gibo", "scan": 2, "noise": noise, "accept_noise": True, "progress": False}
-        seen = tune(lambda params: steep * sum(params.values()), space, **about).value.details
-        return [float(x) for released in (seen["scan"]["scores"], *seen["gradients"][0]) for x in released]
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return np.array([once(side, noise) for _ in range(runs)])
-
-    about = (
-        f"a scan of 2 places and {trials} steps over {records} records and {parameters} parameters, every noisy mean "
-        "and gradient; one record's loss goes from bound to bound, its gradient, clipped to norm B, to its opposite"
-    )
-    return Game("gibo", about, budget, draw, runs=1500, exact=True)
-
-
-# Kusner et al.
-
-
-def kusner(number: int, records: int = 4, trials: int = 3) -> Game:
-    """Algorithms 1 and 2, parameters and score."""
-    budget = Budget.approximate(4.0, 1e-2)
-    listed = [{"x": x} for x in np.linspace(0, 1, 8)]
-    options: dict[str, Any] = {"A": 1.0, "tau": 1.0} if number == 2 else {}
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        data = _ends(side, records)
-        about: dict[str, Any] = {"records": records, "bounds": (0.0, 1.0), "candidates": listed, **options}
-        about |= {"budget": budget, "trials": trials, "noise": noise, "accept_noise": True, "progress": False}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NearlyUniform)
-            values = [tune(lambda params: data, UNIT, method=f"kusner{number}", **about).value for _ in range(runs)]
-        return np.array([[v.params["x"], v.score] for v in values])
-
-    about = f"Algorithm {number} over {records} records, parameters and score; {ENDS}"
-    return Game(f"kusner{number}", about, budget, draw, runs=600, conditional=AVERAGE)
-
-
-def kusner3() -> Game:
-    """Algorithm 3: one validation record, whose label is turned, on a model that is as long as its strength allows."""
-    budget, row = Budget.pure(1.0), np.array([[1.0, 0.0]])
-    models = [RegularisedClassifier(row, [1], row, [label], loss="hinge") for label in (1, -1)]
-    listed = [{"s": s} for s in (10.0, 10.005, 10.01)]
-
-    def draw(side: int, runs: int, noise: Source) -> Outputs:
-        about: dict[str, Any] = {"records": 1, "bounds": (0.0, 1.0), "candidates": listed, "accept_noise": True}
-        about |= {"budget": budget, "trials": 2, "noise": noise, "method": "kusner3", "progress": False}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NearlyUniform)
-            return np.array([tune(models[side], {"s": Float(10.0, 10.01)}, **about).value.score for _ in range(runs)])
-
-    about = (
-        "the best score of a hinge model over strengths 10 to 10.01; the label of the one validation record is turned"
-    )
-    return Game("kusner3", about, budget, draw, runs=2000, exact=True)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, count
+from tacit.errors import BadInput
 from tacit.methods.gibo.design import (
     SCAN,
     Designs,
@@ -34,22 +34,20 @@ from tacit.methods.gibo.design import (
 )
 from tacit.methods.gibo.steps import rule
 from tacit.methods.observed import UNIT
+from tacit.methods.registry import METHODS
+from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
-from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source, prepared
+from tacit.privacy.noise import prepared
 from tacit.privacy.release import Release, digest
 from tacit.run.journal import Journal
 from tacit.run.shards import GradientMean, gradient_total, loss_totals
-from tacit.space import Array, Space
+from tacit.space import Array
 
-if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
-
-__all__ = ["Problem", "release", "suggest_clip"]
+__all__ = ["GradientSearch", "release", "run", "suggest_clip"]
 
 SOURCE = "DP-GIBO: T clipped and noised gradients composed (Sopa et al. 2025, Lemma 3.1)"
 CLAIM = (
@@ -57,80 +55,70 @@ CLAIM = (
 )
 LOUD = 1.0  # noise whose norm exceeds this share of the largest possible mean gradient is refused unless accepted
 LEAD = 3.0  # standard deviations of the noise by which a scanned place must beat the middle
-FILE = "gibo.jsonl"
+FILE = METHODS["gibo"].journal
 
 
 @dataclass(frozen=True, repr=False)
-class Problem:
-    """What is tuned, and who pays."""
+class GradientSearch:
+    """A task with its settings, and how its budget is shared out: the mechanism of each thing that is drawn."""
 
-    objective: Objective
-    space: Space
-    trials: int
-    budget: Budget
+    task: Task
     settings: Settings
-    ledger: Ledger | None = None
-    noise: Source = EXACT
-    executor: Executor | None = None
-    accepted: bool = False
-    seed: int = 0
-    file: Path | None = None
+    file: Path | None = None  # the journal
     places: Array = field(init=False)  # where descents may begin (places, d)
     mechanism: GradientMean = field(init=False)  # of one step
     scanning: BoundedMean | None = field(init=False)  # of one place where a descent may begin
     scoring: BoundedMean | None = field(init=False)  # of one final point, if scores are paid for
 
     def __post_init__(self) -> None:
-        count("trials", self.trials)
-        if not isinstance(self.budget, Budget):
-            raise BadInput("method 'gibo' needs a budget, such as tacit.Budget.approximate(1.0, 1e-6)")
-        if self.ledger is not None and self.noise.simulated:
-            raise BadInput("simulated noise has no guarantee, so it is not charged to a ledger; leave out one of them")
-        if not self.budget.mu() > 0:
+        task, budget = self.task, self.task.price
+        if not budget.mu() > 0:
             raise BadInput("the budget must be positive: mu = 0 allows no release")
-        if (scan := self._observing(self.settings.scan_budget, SCAN)) is not None:
-            low, high = self.objective.bounds
-            object.__setattr__(self, "settings", self.settings.settled(scan.scale / (high - low)))
-        each = split(Budget.gdp(self.budget.mu() * path_share(self.settings)), self.trials)
-        size, clip = self.space.dimensions, self.settings.clip
-        made = GradientMean(self.objective.records, clip=clip, size=size, budget=each, unit=UNIT, noise=self.noise)
-        object.__setattr__(self, "mechanism", made)
-        s = self.settings
-        object.__setattr__(self, "places", first_points(s, self.space, self.seed))
-        object.__setattr__(self, "scanning", self._observing(s.scan_budget, len(self.places)))
-        object.__setattr__(self, "scoring", self._observing(s.score_budget, s.starts))
-        self._bearable()
+        if (scan := self._mean(self.settings.scan_budget, SCAN)) is not None:
+            low, high = task.objective.bounds
+            object.__setattr__(self, "settings", self.settings.settle(scan.scale / (high - low)))
+        s, records, size = self.settings, task.objective.records, task.space.dimensions
+        each = split(Budget.gdp(budget.mu() * path_share(s)), task.trials)
+        gradient = GradientMean(records, clip=s.clip, size=size, budget=each, unit=UNIT, noise=task.noise)
+        places = first_points(s, task.space, task.seed)
+        object.__setattr__(self, "mechanism", gradient)
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "scanning", self._mean(s.scan_budget, len(places)))
+        object.__setattr__(self, "scoring", self._mean(s.score_budget, s.starts))
+        self._refuse_loud_noise()
 
-    def _observing(self, share: float | None, places: int) -> BoundedMean | None:
+    def _mean(self, share: float | None, places: int) -> BoundedMean | None:
         """Of one of so many noisy mean losses, which have this share of the squared budget together."""
         if not share:
             return None
-        o, each = self.objective, split(Budget.gdp(self.budget.mu() * math.sqrt(share)), places)
-        better, noise = o.higher_is_better, self.noise
+        o, each = self.task.objective, split(Budget.gdp(self.task.price.mu() * math.sqrt(share)), places)
+        better, noise = o.higher_is_better, self.task.noise
         return BoundedMean(o.records, o.bounds, budget=each, higher_is_better=better, unit=UNIT, noise=noise)
 
-    def _bearable(self) -> None:
-        norm = self.mechanism.scale * math.sqrt(self.space.dimensions)
-        if norm > LOUD * self.settings.clip and not self.accepted:
+    def _refuse_loud_noise(self) -> None:
+        task, clip = self.task, self.settings.clip
+        norm = self.mechanism.scale * math.sqrt(task.space.dimensions)
+        if norm > LOUD * clip and not task.accept_noise:
             raise BadInput(
-                f"each of {self.trials} gradients over {self.objective.records} records would carry noise of norm "
-                f"{norm / self.settings.clip:.3g} times the clipping norm, which no mean gradient exceeds. Use more "
-                "records, a larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was "
-                "spent"
+                f"each of {task.trials} gradients over {task.objective.records} records would carry noise of norm "
+                f"{norm / clip:.3g} times the clipping norm, which no mean gradient exceeds. Use more records, a "
+                "larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was spent"
             )
 
     def guarantee(self) -> Guarantee:
         """Of everything that is released or written."""
-        if self.noise.simulated:
+        budget = self.task.price
+        if self.task.noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
-        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE)
-        return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
+        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE)
+        return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
     def terms(self) -> dict[str, Any]:
-        about = {"records": self.objective.records, "bounds": list(self.objective.bounds), "trials": self.trials}
-        about |= {"direction": self.objective.direction, "budget": self.budget.to_json(), "seed": self.seed}
-        about |= {"space": {n: repr(d) for n, d in self.space.distributions.items()}}
-        return {**about, "simulated": self.noise.simulated, "settings": self.settings.to_json()}
+        t, o = self.task, self.task.objective
+        about = {"records": o.records, "bounds": list(o.bounds), "trials": t.trials}
+        about |= {"direction": o.direction, "budget": t.price.to_json(), "seed": t.seed}
+        about |= {"space": {n: repr(d) for n, d in t.space.distributions.items()}}
+        return {**about, "simulated": t.noise.simulated, "settings": self.settings.to_json()}
 
 
 @dataclass(frozen=True)
@@ -148,18 +136,20 @@ class Descent:
         return np.asarray(np.mean(self.points[-tail:], axis=0))
 
 
-def descend(p: Problem, journal: Journal, start: int, theta: Array, steps: int, tell: Callable[[], None]) -> Descent:
+def descend(
+    p: GradientSearch, journal: Journal, start: int, theta: Array, steps: int, tell: Callable[[], None]
+) -> Descent:
     """Algorithm 1 (and, with design="adaptive", Algorithm 2) from theta; line numbers are Algorithm 1's."""
     s, memory = p.settings, dict[str, Array]()
-    designs, move = Designs(s, p.space, steps), rule(s.step, s.rate)
+    designs, move = Designs(s, p.task.space, steps), rule(s.step, s.rate)
     points, gradients, traces, evaluations = [theta], list[list[float] | None](), list[float](), 0
     for t in range(steps):  # line 3
         made = designs.at(theta, t)  # lines 4 and 5: no data value
-        clipped = clipped_for(made, s, p.objective.higher_is_better)
-        places = p.space.params(made.points)
+        clipped = clipped_for(made, s, p.task.objective.higher_is_better)
+        places = p.task.space.params(made.points)
 
         def total() -> list[int]:  # lines 6 and 7, where the records are
-            return gradient_total(p.objective, places, clipped, executor=p.executor, memory=memory)  # noqa: B023
+            return gradient_total(p.task.objective, places, clipped, executor=p.task.executor, memory=memory)  # noqa: B023
 
         def noised(exact: list[int]) -> list[float]:  # line 8: its noise, after the claim is on disk
             return [float(x) for x in p.mechanism.draw(exact)]
@@ -175,7 +165,23 @@ def descend(p: Problem, journal: Journal, start: int, theta: Array, steps: int, 
     return Descent(points, gradients, traces, evaluations)  # line 10
 
 
-def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tuned]:
+def run(task: Task) -> Release[Tuned]:
+    """The folder holds the certificate, and the journal of released gradients from which an interrupted run goes on."""
+    from tacit.run.progress import progress_bar
+    from tacit.run.study import kept
+
+    settings = Settings.of(task.options, task.objective.bounds, task.space)
+    asked = GradientSearch(task, settings)
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
+        tell = stack.enter_context(progress_bar("steps", task.trials, wanted=task.progress))
+        made = release(GradientSearch(task, settings, folder.path / FILE) if folder is not None else asked, tell)
+        if folder is not None:
+            folder.write_certificate(made)
+    return made
+
+
+def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Release[Tuned]:
     """Pay for everything, descend, and release the path and its final point.
 
     Guarantee. mu-GDP for one validation record replaced, unconditional: whatever the objective, the losses and B are.
@@ -189,11 +195,11 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
     after its noise may have been drawn is skipped, never drawn again.
     """
     s = p.settings
-    if not p.noise.simulated:
+    if not p.task.noise.simulated:
         prepared()
-    places, lengths = p.places, shares(s, p.trials)
+    places, lengths = p.places, shares(s, p.task.trials)
     journal = Journal(p.file, p.terms())
-    payment = journal.pay(p.ledger, p.guarantee(), f"gibo: {p.trials} steps")
+    payment = journal.pay(p.task.ledger, p.guarantee(), f"gibo: {p.task.trials} steps")
     scan = _observed(p, journal, "scan", p.scanning, places)
     begins = places[_ranked(p, _with_lead(p, scan))[: s.starts]]
     descents = enumerate(zip(begins, lengths, strict=True))
@@ -201,52 +207,54 @@ def release(p: Problem, tell: Callable[[], None] = lambda: None) -> Release[Tune
     finals = [run.final(s.average) for run in runs]
     scores = _observed(p, journal, "scores", p.scoring, np.array(finals))
     value = _tuned(p, runs, finals, scores, scan)
-    if p.ledger is not None and payment is not None:
-        p.ledger.settle(payment, digest(value))
+    if p.task.ledger is not None and payment is not None:
+        p.task.ledger.settle(payment, digest(value))
     return Release(value, p.guarantee(), payment)
 
 
-def _observed(p: Problem, journal: Journal, name: str, mean: BoundedMean | None, places: Array) -> list[float | None]:
+def _observed(
+    p: GradientSearch, journal: Journal, name: str, mean: BoundedMean | None, places: Array
+) -> list[float | None]:
     """Noisy mean losses at these places (k, d), or None for each if they are not paid for, or were lost in a crash."""
     if mean is None:
         return [None] * len(places)
-    listed = p.space.params(places)
+    listed = p.task.space.params(places)
     drawn: list[float | None] | None = journal.drawn(
         name,
-        lambda: loss_totals(p.objective, mean, listed, executor=p.executor),
+        lambda: loss_totals(p.task.objective, mean, listed, executor=p.task.executor),
         lambda totals: [mean.draw(total) for total in totals],
     )
     return drawn or [None] * len(places)
 
 
-def _with_lead(p: Problem, scan: list[float | None]) -> list[float | None]:
+def _with_lead(p: GradientSearch, scan: list[float | None]) -> list[float | None]:
     """Noisy mean losses of the scan, the middle's improved by more than the noise of all these places explains.
 
     Where no place is clearly better, the middle is nearer to a good one than a place drawn by chance.
     """
     if p.scanning is None or scan[0] is None:
         return scan
-    better = 1.0 if p.objective.higher_is_better else -1.0
+    better = 1.0 if p.task.objective.higher_is_better else -1.0
     return [scan[0] + better * LEAD * p.scanning.scale, *scan[1:]]
 
 
-def _ranked(p: Problem, scores: list[float | None]) -> list[int]:
+def _ranked(p: GradientSearch, scores: list[float | None]) -> list[int]:
     """Numbers of the places, the best noisy mean loss first; in order where none is known."""
-    sign = -1.0 if p.objective.higher_is_better else 1.0
+    sign = -1.0 if p.task.objective.higher_is_better else 1.0
     return sorted(range(len(scores)), key=lambda i: 0.0 if (score := scores[i]) is None else sign * score)
 
 
 def _tuned(
-    p: Problem, runs: list[Descent], finals: list[Array], scores: list[float | None], scan: list[float | None]
+    p: GradientSearch, runs: list[Descent], finals: list[Array], scores: list[float | None], scan: list[float | None]
 ) -> Tuned:
-    params, best = p.space.params(np.array(finals)), _ranked(p, scores)[0]
+    params, best = p.task.space.params(np.array(finals)), _ranked(p, scores)[0]
     details: dict[str, Any] = {
         "claim": CLAIM,
         "settings": p.settings.to_json(),
         "noise_scale": p.mechanism.scale,
         "noise_formula": "2 clip sqrt(trials) / (records mu_path), per coordinate of the mean gradient",
-        "mu_path": p.budget.mu() * path_share(p.settings),
-        "path": [p.space.params(run.points) for run in runs],
+        "mu_path": p.task.price.mu() * path_share(p.settings),
+        "path": [p.task.space.params(run.points) for run in runs],
         "gradients": [run.gradients for run in runs],
         "bias_trace": [run.traces for run in runs],
         "evaluations": sum(run.evaluations for run in runs),
@@ -255,13 +263,13 @@ def _tuned(
     }
     if p.scanning is not None:
         details["evaluations"] += len(scan)
-        details["scan"] = {"places": p.space.params(p.places), "scores": scan, "deviation": p.scanning.scale}
+        details["scan"] = {"places": p.task.space.params(p.places), "scores": scan, "deviation": p.scanning.scale}
     if p.scoring is not None:
         details["evaluations"] += len(scores)
         details["score"] = "a noisy mean at the final point" + ", the best of several" * (len(scores) > 1)
     trials = [{"params": q, "value": v} for q, v in zip(params, scores, strict=True) if v is not None]
-    score, (low, high) = scores[best], p.objective.bounds
+    score, (low, high) = scores[best], p.task.objective.bounds
     shown = None if score is None else min(max(score, low), high)
     noise = p.scoring.scale if p.scoring is not None and trials else None
     about: dict[str, Any] = {"deviation": noise if shown is not None else None, "trials": trials, "noise": noise}
-    return Tuned(params[best], shown, "gibo", p.objective.direction, details=details, **about)
+    return Tuned(params[best], shown, "gibo", p.task.objective.direction, details=details, **about)

@@ -22,14 +22,14 @@ from tacit.space import Array, Space
 KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "polynomial": Polynomial}
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
-# Measured, not chosen by taste: benchmarks/gibo_defaults.py, its figures in benchmarks/results/gibo_defaults.json.
+# Measured, not chosen by taste: tacit-bench gibo_defaults, its figures in benchmarks/results/gibo_defaults.json.
 RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, 0.2, 0.25, 0.5, 1, 32
 # Shares of the squared budget, if nothing else was said: for choosing where to begin, and among several starts.
 SCANNED, SCORED = 0.3, 0.1
 QUIET = 0.03  # a scan is made if its noise is at most this share of the bounds' width: above, chance would choose
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """The options of ``tacit.tune(..., method="gibo")``: all public. Lengths are in the unit cube of the space.
 
@@ -82,9 +82,9 @@ class Settings:
             raise BadInput(f"method 'gibo' takes no option {', '.join(unknown)}")
         given = {k: v for k, v in options.items() if v is not None}
         made = cls(**{"clip": CLIP * (bounds[1] - bounds[0]), **given})
-        return made._checked(space)
+        return made._check(space)
 
-    def _checked(self, space: Space) -> Settings:
+    def _check(self, space: Space) -> Settings:
         categorical = [n for n, d in space.distributions.items() if hasattr(d, "choices")]
         if categorical:
             raise BadInput(
@@ -114,7 +114,7 @@ class Settings:
             raise BadInput("several starts need score_budget > 0: the best of them is chosen by a paid score")
         return replace(settled, score_budget=share)._with_scan()._with_places(space)
 
-    def settled(self, deviation: float) -> Settings:
+    def settle(self, deviation: float) -> Settings:
         """With a scan or without, where that was left open: by its noise, as a share of the bounds' width."""
         if self.scan is not None:
             return self

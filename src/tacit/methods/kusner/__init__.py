@@ -3,14 +3,14 @@
 Algorithm 1: GP-UCB on noisy scores. Algorithm 2: branch and bound on exact scores. Both release parameters by the
 exponential mechanism on the posterior mean and a score by Laplace noise, and hold only under a Gaussian-process model.
 Algorithm 3: any search over a regularisation strength; Laplace noise on the best score; pure epsilon. What is seen on
-the way (scores, posterior, which candidates were tried) is private and never leaves. Formulas: kusner_constants.
+the way (scores, posterior, which candidates were tried) is private and never leaves. Formulas: constants.py.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,22 @@ from tacit.methods.kusner import constants as k
 from tacit.methods.kusner.branch import branch_and_bound
 from tacit.methods.kusner.problem import (
     LOUD,
+    FiniteSearch,
     NearlyUniform,
     Prior,
-    Problem,
     Scores,
-    affordable,
+    assess,
     conditional,
     correlation,
     halves,
-    outlook,
-    published,
-    stated,
-    warned,
+    pay_if_refused,
+    refuse_or_warn,
+    release,
+    state,
 )
 from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.methods.surrogate import expected_improvement
+from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential, Laplace
@@ -43,7 +44,7 @@ from tacit.privacy.noise import Source
 from tacit.privacy.release import Release
 from tacit.space import Array
 
-__all__ = ["NearlyUniform", "Problem", "first", "release", "second", "third"]
+__all__ = ["FiniteSearch", "NearlyUniform", "algorithm_1", "algorithm_2", "algorithm_3"]
 
 
 def noisy(scores: Scores, gp: GaussianProcess, c: k.Constants, noise: Source) -> tuple[Array, float]:
@@ -82,19 +83,32 @@ def searched(scores: Scores, gp: GaussianProcess, trials: int, acquisition: str)
     return tried
 
 
-def release(p: Problem, options: dict[str, Any]) -> Release[Tuned]:
-    """Run one of the three algorithms and release what it releases. Options are those of the function it runs."""
-    methods: dict[str, Callable[..., Release[Tuned]]] = {"kusner1": first, "kusner2": second, "kusner3": third}
-    run = methods[p.method]
-    allowed = [name for name in inspect.signature(run).parameters if name != "p"]
-    unknown = sorted(set(options) - set(allowed))
-    if unknown:
-        raise BadInput(f"method {p.method!r} takes no option {', '.join(unknown)}; it takes {', '.join(allowed)}")
-    return run(p, **options)
+def _run(method: str, algorithm: Callable[..., Release[Tuned]], task: Task) -> Release[Tuned]:
+    """Everything seen on the way is private here, so the certificate is all that is ever written."""
+    from tacit.run.study import kept
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
+        made = algorithm(FiniteSearch(method, task, task.listed(default=256) or []), **task.options)
+        if folder is not None:
+            folder.write_certificate(made)
+    return made
 
 
-def first(
-    p: Problem,
+def run_1(task: Task) -> Release[Tuned]:
+    return _run("kusner1", algorithm_1, task)
+
+
+def run_2(task: Task) -> Release[Tuned]:
+    return _run("kusner2", algorithm_2, task)
+
+
+def run_3(task: Task) -> Release[Tuned]:
+    return _run("kusner3", algorithm_3, task)
+
+
+def algorithm_1(
+    p: FiniteSearch,
     *,
     constants: str = "safe",
     kernel: str = "matern52",
@@ -113,15 +127,15 @@ def first(
     epsilon, delta = halves(p)
     prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
     sigma = math.sqrt(positive("observation_noise", observation_noise))
-    c = k.Constants(constants, len(p.listed), p.trials, delta, correlation(p, prior, k1), sigma)
-    gamma = k.information_gain(prior.kernel, p.points, p.trials, observation_noise)
+    c = k.Constants(constants, len(p.listed), p.task.trials, delta, correlation(p, prior, k1), sigma)
+    gamma = k.information_gain(prior.kernel, p.points, p.task.trials, observation_noise)
     regret = c.regret(gamma)
-    pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.noise)  # line 12
-    blur = Laplace(regret + c.c + c.q, budget=Budget.pure(epsilon), noise=p.noise)  # lines 9 to 11 and 14
-    details = outlook(p, c, prior, pick, blur, 1) | {"gamma": gamma, "C1": c.c1}
+    pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.task.noise)  # line 12
+    blur = Laplace(regret + c.c + c.q, budget=Budget.pure(epsilon), noise=p.task.noise)  # lines 9 to 11 and 14
+    details = assess(p, c, prior, pick, blur, 1) | {"gamma": gamma, "C1": c.c1}
     a, s = math.log(1 / k.MISS), prior.scale
     if constants == "workshop":
-        missed, off = 2 * math.sqrt(c.beta(p.trials)) + c.q, math.sqrt(2 * math.log(2 * p.trials / delta))
+        missed, off = 2 * math.sqrt(c.beta(p.task.trials)) + c.q, math.sqrt(2 * math.log(2 * p.task.trials / delta))
         key, about = "Kusner2015w", "the posterior mean at the parameters is below the best score"
     else:
         missed, off = 0.0, c.q if constants == "safe" else sigma * math.sqrt(8 * math.log(1 / delta))
@@ -133,13 +147,13 @@ def first(
     ]
     added = f"Corollaries 1 and 2, with noise of variance {observation_noise:g} prior variances added to each score"
     guarantee = conditional(p, c, prior, added, 1)
-    payment = affordable(p, guarantee)
-    mean, best = noisy(Scores(p, prior), prior.process(p, observation_noise), c, p.noise)
-    return published(p, guarantee, payment, prior, details, (blur, best), (pick, mean))
+    payment = pay_if_refused(p, guarantee)
+    mean, best = noisy(Scores(p, prior), prior.process(p, observation_noise), c, p.task.noise)
+    return release(p, guarantee, payment, prior, details, (blur, best), (pick, mean))
 
 
-def second(
-    p: Problem,
+def algorithm_2(
+    p: FiniteSearch,
     *,
     A: float | None = None,
     tau: float | None = None,
@@ -164,14 +178,16 @@ def second(
         )
     epsilon, delta = halves(p)
     prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
-    c = k.Constants(constants, len(p.listed), p.trials, delta, correlation(p, prior, k1))
-    regret = k.vanishing_regret(constants, p.trials, p.space.dimensions, positive("A", A), positive("tau", tau))
+    c = k.Constants(constants, len(p.listed), p.task.trials, delta, correlation(p, prior, k1))
+    regret = k.vanishing_regret(
+        constants, p.task.trials, p.task.space.dimensions, positive("A", A), positive("tau", tau)
+    )
     change = c.change(2)  # line 3
     if not regret + change > 0:
         raise BadInput("A, tau and k1 leave no sensitivity at all, which no function class has; give k1 < 1")
-    pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.noise)
-    blur = Laplace(regret + change, budget=Budget.pure(epsilon), noise=p.noise)  # line 4
-    details, a, s = outlook(p, c, prior, pick, blur, 2), math.log(1 / k.MISS), prior.scale
+    pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.task.noise)
+    blur = Laplace(regret + change, budget=Budget.pure(epsilon), noise=p.task.noise)  # line 4
+    details, a, s = assess(p, c, prior, pick, blur, 2), math.log(1 / k.MISS), prior.scale
     about, missed = "the posterior mean at the parameters is below its own maximum", math.log(len(p.listed)) + a
     off = "the released score is off the best score"
     details["utility"] = [
@@ -183,13 +199,13 @@ def second(
         f"tau = {tau:g}, for both neighbours, but for a chance of {delta / 2:.3g} in all"
     )
     guarantee = conditional(p, c, prior, "Corollaries 1 and 3", 2, rate)
-    payment = affordable(p, guarantee)
+    payment = pay_if_refused(p, guarantee)
     mean, value = exact(Scores(p, prior), prior.process(p), c, p.points)
-    return published(p, guarantee, payment, prior, details, (blur, value), (pick, mean))
+    return release(p, guarantee, payment, prior, details, (blur, value), (pick, mean))
 
 
-def third(
-    p: Problem,
+def algorithm_3(
+    p: FiniteSearch,
     *,
     constants: str = "safe",
     lipschitz: float | None = None,
@@ -215,19 +231,17 @@ def third(
     nearest one that was tried scored; any two such scores differ by at most the total global sensitivity.
     """
     choice("acquisition", acquisition, ("ei", "ucb"))
-    if p.budget.notion != "pure":
-        raise BadInput(f"Algorithm 3 is pure differential privacy: give tacit.Budget.pure(epsilon), got {p.budget}")
     prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
     terms, assumptions = _facts(p, constants, lipschitz, tolerance)
-    share, width = Budget.pure(p.budget.amount / (1 + parameters)), terms.largest
-    blur = Laplace(terms.total / prior.scale, budget=share, noise=p.noise)  # lines 4 and 5
-    pick = Exponential(terms.total / prior.scale, budget=share, noise=p.noise) if parameters else None
+    share, width = Budget.pure(p.task.price.amount / (1 + parameters)), terms.largest
+    blur = Laplace(terms.total / prior.scale, budget=share, noise=p.task.noise)  # lines 4 and 5
+    pick = Exponential(terms.total / prior.scale, budget=share, noise=p.task.noise) if parameters else None
     scale = blur.scale * prior.scale
     sentence = (
         f"the score carries Laplace noise of sd {math.sqrt(2) * scale:.3g} on losses {width:g} wide, since strengths "
         f"between {terms.least:g} and {terms.most:g} can move it by {terms.total:.3g}; a narrower range helps"
     )
-    warned(p, math.sqrt(2) * scale > LOUD * width, sentence)
+    refuse_or_warn(p, math.sqrt(2) * scale > LOUD * width, sentence)
     a, off = math.log(1 / k.MISS), "the released score is off the best score that was tried"
     details = {
         "constants": constants,
@@ -237,27 +251,31 @@ def third(
         "released": ["params", "score"] if parameters else ["score"],
     }
     source = f"Kusner et al. 2015, Corollary 4; constants: {constants}"
-    guarantee = stated(p, assumptions, source + "; composed with an exponential mechanism" * parameters)
-    payment = affordable(p, guarantee)
+    guarantee = state(p, assumptions, source + "; composed with an exponential mechanism" * parameters)
+    payment = pay_if_refused(p, guarantee)
     scores = Scores(p, prior)
-    tried = searched(scores, prior.process(p), p.trials, acquisition)  # line 2
+    tried = searched(scores, prior.process(p), p.task.trials, acquisition)  # line 2
     best = max(map(scores, tried))  # line 3
     chosen = (pick, _nearest(p, scores, tried)) if pick else None
-    return published(p, guarantee, payment, prior, details, (blur, best), chosen)
+    return release(p, guarantee, payment, prior, details, (blur, best), chosen)
 
 
 def _facts(
-    p: Problem, constants: str, lipschitz: float | None, tolerance: float
+    p: FiniteSearch, constants: str, lipschitz: float | None, tolerance: float
 ) -> tuple[k.LipschitzTerms, tuple[str, ...]]:
     """The sensitivity of Algorithm 3, and what it takes on trust: nothing if the library trains the model."""
-    if p.space.dimensions != 1 or p.points.shape[1] != 1:
-        raise BadInput(f"Algorithm 3 tunes one number, a regularisation strength; this space has {p.space.names}")
+    if p.task.space.dimensions != 1 or p.points.shape[1] != 1:
+        raise BadInput(f"Algorithm 3 tunes one number, a regularisation strength; this space has {p.task.space.names}")
     strengths = [positive("a strength", float(next(iter(params.values())))) for params in p.listed]
-    ends, (low, high), known = (min(strengths), max(strengths)), p.objective.bounds, p.objective.function
+    ends, (low, high), known = (min(strengths), max(strengths)), p.task.objective.bounds, p.task.objective.function
     if isinstance(known, RegularisedClassifier):
         if lipschitz is not None or tolerance:
             raise BadInput("a RegularisedClassifier knows its own lipschitz and tolerance; leave them out")
-        if (known.records, known.bounds, "minimize") != (p.objective.records, (low, high), p.objective.direction):
+        if (known.records, known.bounds, "minimize") != (
+            p.task.objective.records,
+            (low, high),
+            p.task.objective.direction,
+        ):
             raise BadInput(f"this classifier is tuned with records={known.records}, bounds={known.bounds}, minimize")
         known.weights(ends[0])  # the hardest to train: it fails here, if at all, where no private score has a say
         facts = (known.lipschitz, high - low, *ends, known.tolerance, known.sides)
@@ -269,7 +287,7 @@ def _facts(
         )
     else:
         facts = (lipschitz, high - low, *ends, tolerance, math.inf)
-        terms = k.LipschitzTerms(constants, p.objective.records, *facts)
+        terms = k.LipschitzTerms(constants, p.task.objective.records, *facts)
         trust = (
             "at each strength s the objective scores the minimiser of s/2 |w|^2 plus the mean of a convex training "
             f"loss that is 1-Lipschitz in w, to within {tolerance:g} of it",
@@ -283,7 +301,7 @@ def _facts(
     return terms, trust
 
 
-def _nearest(p: Problem, scores: Scores, tried: list[int]) -> Array:
+def _nearest(p: FiniteSearch, scores: Scores, tried: list[int]) -> Array:
     """What the nearest tried candidate scored, for each candidate (n,). Private."""
     spread = np.abs(p.points - p.points[tried].T)  # (n, tried)
     return np.array([scores(tried[j]) for j in spread.argmin(axis=1)])

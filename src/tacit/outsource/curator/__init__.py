@@ -1,10 +1,11 @@
 """The curator: owns the rows, publishes their transformed table once, answers for single rows.
 
     publish    debit the ledger, draw the table, keep it, only then show it
-    ask        evaluate, debit (if answers are private), draw, record, only then tell
+    ask        claim a query, evaluate, debit (if answers are private), draw, record, only then tell
 
 A value leaves only after it was recorded. So a curator that dies in between can use the same payment again: what it
-drew was seen by nobody.
+drew was seen by nobody. A query counts from its claim on, in the database itself: two curators together answer no more
+than one may (see state).
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import math
 import tempfile
 import threading
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,12 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import ObjectiveError, TacitError, choice, count
-from tacit.outsource.curator.payments import Payments, answer_mechanism, whole
+from tacit.outsource.curator.payments import Payments, answer_mechanism, table_source, whole
+from tacit.outsource.curator.queries import Asked, Given, Known
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
-from tacit.outsource.curator.state import Exchange, State, now
+from tacit.outsource.curator.state import Exchange, State, StateError
 from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, moved, usable
 from tacit.outsource.protocol.frames import Digest, chunks, packed, unframed
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
+from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import digest
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 18
 LOCAL = "local"
+Result = list[Answer] | Exception
+"""What a request gets: an answer for each of its rows, or why it was refused."""
 
 
 class Curator:
@@ -52,11 +56,13 @@ class Curator:
 
     Guarantee. Of the table: that of the transformation, unconditional for "noisy". Of table and answers together:
     conditional on answers not being sensitive, unless ``answers=PrivateAnswers(...)``, whose noise is charged to the
-    ledger query by query.
+    ledger query by query. The table's noise is drawn in bulk, at a distance from the exact law that its guarantee
+    carries, where that can be charged: to a budget with a delta, at an epsilon up to 20. Answers are drawn exactly.
     Follows. Kharkovskii2020, Algorithm 1 and section 2. Private answers are theirs to leave open, and ours.
     Differs. A row is evaluated and paid for once: whoever asks again, or retries a request, is told the same.
     Edges. A query is refused when the limit is reached, the row does not exist, or the study was stopped; then nothing
-    is evaluated or charged. A second curator on the same state is refused.
+    is evaluated or charged. A second curator on the same state is refused; should two run all the same, because a
+    database lost its locks, limits, stops and answers are common to both.
 
     >>> rows = np.random.default_rng(0).uniform(-9, 9, (50, 2))
     >>> curator = Curator(rows, rows.sum(axis=1), epsilon=1.0, delta=1e-3)
@@ -82,21 +88,24 @@ class Curator:
         state: str | Path | None = None,
         name: str = "study",
         ledger: Ledger | None = None,
-        noise: Source = EXACT,
+        noise: Source | None = None,
     ) -> None:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
         self.queries = count("queries", queries)
         self.per_modeler = self.queries if per_modeler is None else count("per_modeler", per_modeler)
         self.ledger, self._answers = ledger, answers
-        self._turn, self._alone = threading.Lock(), threading.Lock()  # one evaluates; nobody waits to look
+        self._turn = threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
         unit = moved(distance) + (", with whatever answer it then has" if answers else "")
-        shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit, "noise": noise}
+        of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, ledger)
+        noise = noise or EXACT
+        shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit}
         if choice("transform", transform, ("noisy", "projection")) == "noisy":
-            self._transform: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, **shared)
+            made: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, noise=of_table, **shared)
         else:
-            self._transform = PublishedProjection(n, d, dimensions=dimensions or 10, insist=insist, **shared)
+            made = PublishedProjection(n, d, dimensions=dimensions or 10, insist=insist, noise=noise, **shared)
+        self._transform = made
         self._mechanism = answer_mechanism(answers, unit, noise)
         self._folder = tempfile.TemporaryDirectory(prefix="tacit-curator-") if state is None else None
         self._state = State(self._folder.name if self._folder else str(state), name)
@@ -111,15 +120,10 @@ class Curator:
             self._published = Published.from_json(terms) if terms else self._publish()
             if self._published.queries != self.queries:
                 self._published = replace(self._published, queries=self.queries)
-                self._state.publish(self._published.to_json())
-            self._log, self._known = self._state.load()
-            self._requests: dict[tuple[str, str], list[int]] = {}
-            for e in self._log:
-                self._requests.setdefault((e.modeler, e.request), []).append(e.row)
-            self._used = Counter(e.modeler for e in self._log)
-            self._stopped = self._state.stopped()
-            self._owed(terms is not None)
-            self._settle(self._known if answers else ())
+                self._state.change_terms(self._published.to_json())
+            known = self._state.load()[1]
+            self._owed(known, terms is not None)
+            self._settle(known)
         except BaseException:
             self.close()
             raise
@@ -133,10 +137,11 @@ class Curator:
         dtype = "<f4" if t.kind == "noisy" else "<f8"  # noise drowns what single precision rounds; post-processing
         chunk = max(1, CHUNK_BYTES // (t.dimensions * np.dtype(dtype).itemsize))
         self._state.clear_parts()  # left by a curator that died while drawing; nobody saw them
-        summary = Digest()
-        for number, part in enumerate(chunks(t.blocks(self._rows), chunk, dtype)):
+        summary, parts = Digest(), 0
+        for part in chunks(t.blocks(self._rows), chunk, dtype):
             summary.add(part)
-            self._state.put_part(number, len(part), packed(part))
+            self._state.put_part(parts, len(part), packed(part))
+            parts += 1
         terms = Published(
             study=self.study,
             rows=len(self._rows),
@@ -152,8 +157,7 @@ class Curator:
             chunk=chunk,
             about=t.about(),
         )
-        self._state.publish(terms.to_json())
-        return terms
+        return Published.from_json(self._state.publish(terms.to_json(), parts))
 
     def frames(self, start: int = 0) -> Iterator[bytes]:
         """The published table as bytes, a chunk at a time."""
@@ -165,8 +169,7 @@ class Curator:
 
     def answers(self, *, modeler: str = LOCAL) -> list[Answer]:
         """All that this modeler was told, oldest first."""
-        with self._alone:
-            return [Answer(e.row, self._known[e.row]) for e in self._log if e.modeler == modeler]
+        return self._state.told(modeler)
 
     def ask(self, rows: Sequence[int], *, request: str | None = None, modeler: str = LOCAL) -> list[Answer]:
         """One answer for each row, recorded before it is returned."""
@@ -175,74 +178,86 @@ class Curator:
             raise result
         return result
 
-    def ask_all(self, asked: Sequence[tuple[str, str, list[int]]]) -> list[list[Answer] | Exception]:
-        """Several requests (modeler, request, rows) in one commit; for each its answers, or why it was refused."""
+    def ask_all(self, asked: Sequence[Asked], tell: Callable[[int, Result], None] | None = None) -> list[Result]:
+        """Several requests (modeler, request, rows): for each its answers, or why it was refused.
+
+        ``tell`` hears of each result, by its place, as soon as it is recorded.
+        """
+        results: dict[int, Result] = {}
+
+        def finish(place: int, result: Result) -> None:
+            results[place] = result
+            if tell:
+                tell(place, result)
+
         with self._turn:
-            given: dict[int, tuple[float | None, int | None]] = {}
-            fresh: list[Exchange] = []
-            results: list[list[int] | Exception] = []
-            for modeler, request, rows in asked:
+            places = []
+            for place, request in enumerate(asked):
                 try:
-                    results.append(self._admitted(modeler, request, rows, given, fresh))
+                    self._check(*request)
+                    places.append(place)
                 except TacitError as error:
-                    results.append(error)
-            if fresh:
-                self._state.record(given, fresh)
-                with self._alone:
-                    self._learn(given, fresh)
-                self._settle(row for row, (_, charge) in given.items() if charge is not None)
-            told: list[list[Answer] | Exception] = [
-                r if isinstance(r, Exception) else [Answer(row, self._known[row]) for row in r] for r in results
-            ]
-        return told
+                    finish(place, error)
+            verdicts, known = self._state.claim(
+                [asked[place] for place in places], queries=self.queries, per_modeler=self.per_modeler
+            )
+            admitted = {}
+            for place, refusal in zip(places, verdicts, strict=True):
+                if refusal is None:
+                    admitted[place] = asked[place]
+                else:
+                    finish(place, refusal)
+            # to look a column up takes no time, so that many answers share a commit; anything else may take hours
+            for group in [list(admitted)] if self.evaluation == "column" else [[place] for place in admitted]:
+                self._finish_group({place: admitted[place] for place in group}, known, finish)
+        return [results[place] for place in range(len(asked))]
 
-    def _learn(self, given: dict[int, tuple[float | None, int | None]], fresh: list[Exchange]) -> None:
-        """Take over what is now recorded."""
-        self._known.update({row: value for row, (value, _) in given.items()})
-        self._log += fresh
-        for e in fresh:
-            self._requests.setdefault((e.modeler, e.request), []).append(e.row)
-            self._used[e.modeler] += 1
-
-    def _admitted(
-        self,
-        modeler: str,
-        request: str,
-        rows: list[int],
-        given: dict[int, tuple[float | None, int | None]],
-        fresh: list[Exchange],
-    ) -> list[int]:
-        """The rows to tell for one request; evaluates what is new into ``given``. Refuses before it evaluates."""
+    def _check(self, modeler: str, request: str, rows: list[int]) -> None:
+        """Refuse what no state could make right, before anything is claimed."""
         request_name(request)
-        now_asked = [e.row for e in fresh if (e.modeler, e.request) == (modeler, request)]
-        before = self._requests.get((modeler, request)) or now_asked
-        if before:
-            if before != rows:
-                raise Refused("reused", f"request {request} was made for other rows; take a new identifier")
-            return before
-        n = len(self._rows)
         if not 1 <= len(rows) <= MOST_ROWS:
             raise Refused("rows", f"a request asks for 1 to {MOST_ROWS} rows, got {len(rows)}")
+        n = len(self._rows)
         if any(not 0 <= row < n for row in rows):
             raise Refused("unknown row", f"rows are numbered 0 to {n - 1}. Nothing was evaluated")
-        if self._stopped:
-            raise Refused("stopped", "the curator has stopped this study. Nothing was evaluated")
-        if len(self._log) + len(fresh) + len(rows) > self.queries:
-            raise Refused("limit", f"this study answers {self.queries} queries: no room for {len(rows)} more")
-        if self._used[modeler] + sum(e.modeler == modeler for e in fresh) + len(rows) > self.per_modeler:
-            raise Refused("limit", f"a modeler may ask {self.per_modeler} queries: no room for {len(rows)} more")
-        new = [row for row in dict.fromkeys(rows) if row not in self._known and row not in given]
-        given.update({row: self._answer(row) for row in new})
-        first, time = len(self._log) + len(fresh) + 1, now()
-        fresh += [Exchange(first + k, modeler, request, row, time) for k, row in enumerate(rows)]
-        return rows
+
+    def _finish_group(self, group: dict[int, Asked], known: Known, finish: Callable[[int, Result], None]) -> None:
+        """Evaluate what is new in these requests, record it, tell each of them."""
+        together = len(group) > 1
+        given: Given = {}
+        for place, (modeler, request, rows) in list(group.items()):
+            try:
+                for row in dict.fromkeys(rows):
+                    if row in known or row in given:
+                        continue
+                    if self.evaluation != "column" and self._state.stopped():
+                        raise Refused("stopped", "the curator has stopped this study. The rest was not evaluated")
+                    given[row] = self._answer(row)
+                    if not together and len(rows) > 1:  # each as it is ready: the next may take hours
+                        known.update(self._keep(given, ())[0])
+                        given = {}
+            except TacitError as error:
+                self._state.withdraw(modeler, request)
+                del group[place]
+                finish(place, error)
+        recorded, lost = self._keep(given, list(group.values()))
+        known.update(recorded)
+        for k, (place, (_, _, rows)) in enumerate(group.items()):
+            gone = StateError("another curator took over this query. Nothing was told; ask again")
+            finish(place, gone if k in lost else [Answer(row, known[row]) for row in rows])
+
+    def _keep(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
+        """Record, then tell the ledger of what was drawn."""
+        recorded, lost = self._state.record(given, done)
+        self._settle({row: recorded[row] for row, (_, charge) in given.items() if charge is not None})
+        return recorded, lost
 
     def _answer(self, row: int) -> tuple[float | None, int | None]:
         """(what may be told of a row, the charge that paid)."""
         try:
             found = self._evaluate(row, self._rows[row])
             value = None if found is None else float(found)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # to leave is no answer either
             if self._mechanism is None:
                 raise ObjectiveError(f"the evaluation of row {row} raised {type(error).__name__}") from error
             value = None
@@ -258,40 +273,37 @@ class Curator:
         once = self._answers is not None and self._answers.charged == "once"
         return ("answers" if once else f"answer for row {row}"), once
 
-    def _owed(self, before: bool) -> None:
+    def _owed(self, known: Known, before: bool) -> None:
         """Charge what this state told already and this ledger does not know of, before more is told."""
         if before:
-            self._payments.charge(self._transform.guarantee, "table", shared=True)
+            self._payments.charge(self._published.guarantee, "table", shared=True)
         if self._mechanism is not None:
-            for row in self._known:
+            for row in known:
                 self._payments.charge(self._mechanism.guarantee, self._paid_as(row)[0], shared=True)
 
-    def _settle(self, charged: Iterable[int]) -> None:
+    def _settle(self, known: Known) -> None:
         """Tell the ledger of draws that are recorded here."""
         self._payments.settle("table", self._published.digest)
-        if self._known:  # where one payment covers all answers, the first one stands for them
-            self._payments.settle("answers", digest(next(iter(self._known.values()))))
-        for row in charged:
-            self._payments.settle(f"answer for row {row}", digest(self._known[row]))
+        if self._mechanism is not None:
+            for row, value in known.items():  # where one payment covers all answers, the first one stands for them
+                self._payments.settle(self._paid_as(row)[0], digest(value))
 
     def status(self) -> dict[str, Any]:
         """For the curator's eyes: terms, queries used and left, budget left, who asked what (the latest 200)."""
         left = str(self.ledger.remaining()) if self.ledger else None
-        with self._alone:
-            used, told = len(self._log), [e.__dict__ for e in reversed(self._log[-200:])]
-            counts = {"queries": self.queries, "used": used, "left": max(0, self.queries - used), "budget_left": left}
-            by = {"stopped": self._stopped, "modelers": dict(self._used), "exchanges": told}
-        return {"terms": self._published.to_json(), **counts, **by}
+        by, latest = self._state.used(), self._state.exchanges(200)
+        used = sum(by.values())
+        counts = {"queries": self.queries, "used": used, "left": max(0, self.queries - used), "budget_left": left}
+        told = {"modelers": by, "exchanges": [e.__dict__ for e in reversed(latest)]}
+        return {"terms": self._published.to_json(), **counts, "stopped": self._state.stopped(), **told}
 
     def exchanges(self) -> list[Exchange]:
         """Who asked for which row, oldest first."""
-        return list(self._log)
+        return self._state.exchanges()
 
     def stop(self, stopped: bool = True) -> None:
         """Answer nobody from now on, or with False answer again; survives a restart."""
-        with self._alone:
-            self._state.stop(stopped)
-            self._stopped = self._state.stopped()
+        self._state.stop(stopped)
 
     def close(self) -> None:
         self._state.close()

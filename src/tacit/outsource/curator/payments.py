@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.privacy.accounting import compose
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Gaussian
-from tacit.privacy.noise import Source
+from tacit.privacy.noise import Source, array_source
 from tacit.privacy.release import Payment
 
 if TYPE_CHECKING:
@@ -69,12 +71,20 @@ def answer_mechanism(answers: PrivateAnswers | None, unit: str, noise: Source) -
     return Gaussian(high - low, budget=answers.budget, unit=unit, noise=noise)
 
 
+def table_source(table: Budget, answers: PrivateAnswers | None, queries: int, ledger: Ledger | None) -> Source:
+    """Where the noise of the table comes from: in bulk if the epsilon of the whole study allows it."""
+    mu = table.mu()
+    if answers is not None:
+        mu = math.hypot(mu, answers.budget.mu() * math.sqrt(queries if answers.charged == "each" else 1))
+    return array_source(Budget.gdp(mu).epsilon(table.delta), ledger.budget if ledger is not None else None)
+
+
 def whole(table: Guarantee, answers: PrivateAnswers | None, mechanism: Gaussian | None, queries: int) -> Guarantee:
     """What the table and all answers guarantee together."""
     if mechanism is None or answers is None:
-        return Guarantee(table.budget, table.unit, (*table.assumptions, OPEN), table.source, table.delta)
+        return replace(table, assumptions=(*table.assumptions, OPEN))
     delta = 2 * table.budget.delta if table.budget and table.budget.delta else None
     if answers.charged == "each":
         return compose([table, *[mechanism.guarantee] * queries], delta=delta)
     once = compose([table, mechanism.guarantee], delta=delta)
-    return Guarantee(once.budget, once.unit, (*once.assumptions, OWN), once.source, table.delta)
+    return replace(once, assumptions=(*once.assumptions, OWN))

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.outsource.curator import Curator, described, page
+from tacit.outsource.curator import Curator, Result, described, page
 from tacit.outsource.curator.gate import Audit, Gate
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol import wire
@@ -34,6 +35,8 @@ from tacit.outsource.protocol.terms import Answer, Refused
 ABOUT = "A curator publishes a table that stands for private rows, and answers for single rows of it."
 STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422}
 TOGETHER = 256  # requests in one commit
+Key = tuple[str, str, tuple[int, ...]]
+"""A modeler, the name of its request, its rows."""
 
 
 class Desk:
@@ -41,8 +44,8 @@ class Desk:
 
     def __init__(self, curator: Curator) -> None:
         self.curator = curator
-        self._queue: queue.Queue[tuple[tuple[str, str, tuple[int, ...]], Future[list[Answer]]] | None] = queue.Queue()
-        self._waiting: dict[tuple[str, str, tuple[int, ...]], Future[list[Answer]]] = {}
+        self._queue: queue.Queue[tuple[Key, Future[list[Answer]]] | None] = queue.Queue()
+        self._waiting: dict[Key, Future[list[Answer]]] = {}
         self._alone = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="tacit-curator", daemon=True)
         self._thread.start()
@@ -64,21 +67,24 @@ class Desk:
                 except queue.Empty:
                     break
             todo = [t for t in taken if t is not None]
-            results: list[Any]
             try:
-                results = list(self.curator.ask_all([(m, q, list(rows)) for (m, q, rows), _ in todo]))
-            except Exception as error:
-                results = [error] * len(todo)
-            with self._alone:
-                for key, _ in todo:
-                    self._waiting.pop(key, None)
-            for (_, future), result in zip(todo, results, strict=True):
-                if isinstance(result, Exception):
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
+                self.curator.ask_all([(m, q, list(rows)) for (m, q, rows), _ in todo], partial(self._tell, todo))
+            except Exception as error:  # what was told before stays told
+                for place in range(len(todo)):
+                    self._tell(todo, place, error)
             if len(todo) < len(taken):
                 return
+
+    def _tell(self, todo: list[tuple[Key, Future[list[Answer]]]], place: int, result: Result) -> None:
+        key, future = todo[place]
+        with self._alone:
+            self._waiting.pop(key, None)
+        if future.done():
+            return
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
     def close(self) -> None:
         self._queue.put(None)

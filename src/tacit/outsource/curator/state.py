@@ -1,77 +1,41 @@
 """What a curator must not forget: the terms, the published table, every answer and every exchange.
 
-Kept in an SQLite file in a folder, or in PostgreSQL by URL; one curator at a time holds it. All of it is inside the
-curator's trust boundary.
+Kept in an SQLite file in a folder, or in PostgreSQL by URL. All of it is inside the curator's trust boundary.
+
+    claim      a query takes a number of its own in the database, or is refused; before anything is evaluated
+    record     an answer is written, once for each row; a query that is answered keeps its number
+    withdraw   a query that could not be evaluated gives its number back
+
+Whoever claims, claims in one transaction with the limit, the stop and the numbers that are taken. So the promises hold
+with any number of curators, though one at a time is meant to run: a lock says so to people, and may be lost.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import LedgerError, TacitError
+from tacit.errors import LedgerError
+from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
+from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
+from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, exchanges, parts, prepare, studies
 from tacit.outsource.protocol.frames import framed
+from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.ledger.store import Store
 
+__all__ = ["Exchange", "State", "StateError", "now"]
+
 FILE = "curator.db"
-SCHEMA = "1"
-
-tables = sa.MetaData()
-studies = sa.Table(
-    "tacit_outsource_study",
-    tables,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("schema", sa.Text, nullable=False),
-    sa.Column("study", sa.Text, nullable=False),
-    sa.Column("fingerprint", sa.Text, nullable=False),
-    sa.Column("terms", sa.Text),  # None until the table is published
-    sa.Column("created", sa.Text, nullable=False),
-    sa.Column("stopped", sa.Text),
-)
-parts = sa.Table(
-    "tacit_outsource_part",
-    tables,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("rows", sa.Integer, nullable=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-)
-answers = sa.Table(
-    "tacit_outsource_answer",
-    tables,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("row", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("value", sa.Double),
-    sa.Column("charge", sa.Integer),
-    sa.Column("time", sa.Text, nullable=False),
-)
-exchanges = sa.Table(
-    "tacit_outsource_exchange",
-    tables,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("modeler", sa.Text, primary_key=True),
-    sa.Column("request", sa.Text, primary_key=True),
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("row", sa.BigInteger, nullable=False),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("time", sa.Text, nullable=False),
-)
-
-
-class StateError(TacitError):
-    """A curator's state cannot be read, written or held."""
 
 
 @dataclass(frozen=True)
@@ -86,70 +50,84 @@ class Exchange:
 
 
 class State:
-    """The durable state of one study, held by one curator. ``place`` is a folder or a PostgreSQL URL.
+    """The durable state of one study. ``place`` is a folder or a PostgreSQL URL.
 
     ``hold=False`` only looks, beside the curator that holds it.
     """
 
     def __init__(self, place: str | Path, name: str, *, hold: bool = True) -> None:
-        self.name = name
-        self._lock: _NoLock = _NoLock()
+        self.name, self.owner, self._held = name, uuid.uuid4().hex, hold
+        self._lock = NoLock()
         text = str(place)
         if "://" in text:
             self._store = Store(text)
             if self._store.path is not None:
                 raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
             self.shown = self._store.shown
-            self._lock = _ServerLock(self._store, name) if hold else self._lock
+            with self._translate_errors(), self._store.translate_errors("read", ""):
+                self._lock = ServerLock(self._store, name) if hold else self._lock
         else:
             folder = Path(place).expanduser().absolute()
             if not hold and not (folder / FILE).exists():
                 raise StateError(f"there is no curator's state in {folder}")
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.shown = str(folder)
-            self._lock = _FileLock(folder / "lock", self.shown) if hold else self._lock
+            self._lock = FileLock(folder / "lock", self.shown) if hold else self._lock
             with sqlite3.connect(folder / FILE) as made:
                 made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
             made.close()
             self._store = Store(folder / FILE)
         try:
             with self.writing() as c:
-                tables.create_all(c)
+                prepare(c)
         except BaseException:
             self._lock.release()
             raise
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
-            with self._store.writing() as connection:
-                yield connection
+            yield
         except LedgerError as error:
             raise StateError(str(error).replace("the ledger at", "the curator's state at")) from None
 
     @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self._translate_errors(), self._store.writing() as connection:
+            yield connection
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
-        try:
-            with self._store.reading() as connection:
-                yield connection
-        except LedgerError as error:
-            raise StateError(str(error).replace("the ledger at", "the curator's state at")) from None
+        with self._translate_errors(), self._store.reading() as connection:
+            yield connection
+
+    def _study(self, c: Connection) -> sa.Row[Any]:
+        """The study's row, locked until the transaction ends: whoever claims or records waits for its turn here."""
+        found = c.execute(sa.select(studies).where(studies.c.name == self.name).with_for_update()).one_or_none()
+        if found is None:
+            raise StateError(f"study {self.name!r} is no longer in the state at {self.shown}. Nothing was told")
+        return found
 
     def begin(self, study: str, fingerprint: str) -> tuple[str, dict[str, Any] | None]:
-        """The study's identifier and terms: as they were if it exists, else the given identifier and no terms."""
+        """The study's identifier and terms: as they were if it exists, else the given identifier and no terms.
+
+        Queries that an earlier curator claimed and did not answer are free again.
+        """
         with self.writing() as c:
             found = c.execute(sa.select(studies).where(studies.c.name == self.name)).one_or_none()
             if found is None:
                 about = {"schema": SCHEMA, "study": study, "fingerprint": fingerprint, "created": now()}
                 c.execute(studies.insert().values(name=self.name, **about))
                 return study, None
-        if found.schema != SCHEMA:
-            raise StateError(f"the state at {self.shown} has version {found.schema}, this tacit reads {SCHEMA}")
-        if found.fingerprint != fingerprint:
-            raise StateError(
-                f"the state at {self.shown} belongs to a study of other rows or other terms. Give the same rows and "
-                "arguments to go on, or another folder for another study. Nothing was published"
-            )
+            if found.schema not in READABLE:
+                raise StateError(f"the state at {self.shown} has version {found.schema}, this tacit reads {SCHEMA}")
+            if found.fingerprint != fingerprint:
+                raise StateError(
+                    f"the state at {self.shown} belongs to a study of other rows or other terms. Give the same rows "
+                    "and arguments to go on, or another folder for another study. Nothing was published"
+                )
+            c.execute(studies.update().where(studies.c.name == self.name).values(schema=SCHEMA))
+            c.execute(exchanges.delete().where(exchanges.c.name == self.name, exchanges.c.owner.is_not(None)))
         return found.study, json.loads(found.terms) if found.terms else None
 
     def terms(self) -> dict[str, Any] | None:
@@ -158,54 +136,109 @@ class State:
             found = c.scalar(sa.select(studies.c.terms).where(studies.c.name == self.name))
         return json.loads(found) if found else None
 
+    @property
+    def _draft(self) -> str:
+        return f"{self.name}:{self.owner}"
+
     def clear_parts(self) -> None:
+        """Drop tables that were drawn and not published: nobody saw them."""
         with self.writing() as c:
-            c.execute(parts.delete().where(parts.c.name == self.name))
+            drafts = parts.c.name.startswith(f"{self.name}:", autoescape=True)
+            if self._study(c).terms is None:
+                c.execute(parts.delete().where(drafts | (parts.c.name == self.name)))
 
     def put_part(self, number: int, rows: int, body: bytes) -> None:
         with self.writing() as c:
-            c.execute(parts.insert().values(name=self.name, number=number, rows=rows, body=body))
+            c.execute(parts.insert().values(name=self._draft, number=number, rows=rows, body=body))
 
-    def publish(self, terms: dict[str, Any]) -> None:
+    def publish(self, terms: dict[str, Any], parts_drawn: int) -> dict[str, Any]:
+        """Publish the parts that were put, unless another curator has published: then its terms stand."""
+        with self.writing() as c:
+            there = self._study(c).terms
+            if there is not None:
+                c.execute(parts.delete().where(parts.c.name == self._draft))
+                return dict(json.loads(there))
+            if c.scalar(sa.select(sa.func.count()).where(parts.c.name == self._draft)) != parts_drawn:
+                raise StateError("another curator began this study anew. Nothing was published; start again")
+            new = {"terms": json.dumps(terms), "draft": self._draft}
+            c.execute(studies.update().where(studies.c.name == self.name).values(**new))
+            return terms
+
+    def change_terms(self, terms: dict[str, Any]) -> None:
         with self.writing() as c:
             c.execute(studies.update().where(studies.c.name == self.name).values(terms=json.dumps(terms)))
 
     def frames(self, start: int = 0) -> Iterator[bytes]:
         """The published table's frames from chunk ``start`` on, one in memory at a time."""
-        number = start
-        while True:
+        with self.reading() as c:
+            kept = c.scalar(sa.select(studies.c.draft).where(studies.c.name == self.name)) or self.name
+        for number in count(start):
             with self.reading() as c:
-                where = (parts.c.name == self.name) & (parts.c.number == number)
+                where = (parts.c.name == kept) & (parts.c.number == number)
                 found = c.execute(sa.select(parts.c.rows, parts.c.body).where(where)).one_or_none()
             if found is None:
                 return
             yield framed(found.body, found.rows)
-            number += 1
 
-    def record(self, given: dict[int, tuple[float | None, int | None]], asked: list[Exchange]) -> None:
-        """New answers, row -> (value, charge), and the exchanges that tell them, all or none."""
-        self._lock.check()
-        mine = {"name": self.name}
-        positions: dict[tuple[str, str], int] = {}
-        lines = []
-        for e in asked:
-            at = positions[e.modeler, e.request] = positions.get((e.modeler, e.request), -1) + 1
-            lines.append({**mine, **e.__dict__, "position": at})
+    def claim(self, asked: Sequence[Asked], *, queries: int, per_modeler: int) -> tuple[list[Refused | None], Known]:
+        """Take a number for every row that is asked for; for each request None or why not, and the answers so far.
+
+        A request that was made before, for the same rows, keeps the numbers that it has.
+        """
         with self.writing() as c:
-            if given:
-                times = {"time": now()}
-                rows = [{**mine, **times, "row": r, "value": v, "charge": p} for r, (v, p) in given.items()]
-                c.execute(answers.insert(), rows)
-            c.execute(exchanges.insert(), lines)
+            stopped = self._study(c).stopped is not None
+            return Queries(c, self.name, self.owner).take(
+                asked, queries=queries, per_modeler=per_modeler, stopped=stopped
+            )
 
-    def load(self) -> tuple[list[Exchange], dict[int, float | None]]:
-        """Every exchange, oldest first, and every answer by row."""
-        e, a = exchanges.c, answers.c
+    def record(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
+        """Write answers, and that the requests ``done`` are answered, all or none.
+
+        Returns what is recorded for these rows, which is another curator's answer where that was quicker, and the
+        places in ``done`` of requests whose claim was lost meanwhile: those may not be told.
+        """
+        with self.writing() as c:
+            self._study(c)
+            return Queries(c, self.name, self.owner).settle(given, done)
+
+    def withdraw(self, modeler: str, request: str) -> None:
+        """Give back the numbers of a request that could not be answered."""
+        with self.writing() as c:
+            Queries(c, self.name, self.owner).withdraw(modeler, request)
+
+    def load(self) -> tuple[list[Exchange], Known]:
+        """Every answered exchange, oldest first, and every answer by row."""
+        a = answers.c
         with self.reading() as c:
-            asked = c.execute(sa.select(exchanges).where(e.name == self.name).order_by(e.number))
-            log = [Exchange(r.number, r.modeler, r.request, r.row, r.time) for r in asked]
-            known = c.execute(sa.select(a.row, a.value).where(a.name == self.name))
-            return log, {r.row: r.value for r in known}
+            known = c.execute(sa.select(a.row, a.value).where(a.name == self.name).order_by(a.time))
+            return self._exchanges(c), {line.row: line.value for line in known}
+
+    def exchanges(self, latest: int | None = None) -> list[Exchange]:
+        """The answered exchanges, oldest first; all, or the latest so many."""
+        with self.reading() as c:
+            return self._exchanges(c, latest)
+
+    def _exchanges(self, c: Connection, latest: int | None = None) -> list[Exchange]:
+        e = exchanges.c
+        columns = (e.number, e.modeler, e.request, e.row, e.time)
+        asked = sa.select(*columns).where(e.name == self.name, e.owner.is_(None)).order_by(e.number.desc())
+        return [Exchange(*line) for line in reversed(c.execute(asked.limit(latest)).all())]
+
+    def told(self, modeler: str) -> list[Answer]:
+        """All that a modeler was told, oldest first."""
+        e, a = exchanges.c, answers.c
+        mine = (e.name == self.name) & (e.modeler == modeler) & e.owner.is_(None)
+        joined = exchanges.join(answers, (a.name == e.name) & (a.row == e.row))
+        with self.reading() as c:
+            lines = c.execute(sa.select(e.row, a.value).select_from(joined).where(mine).order_by(e.number))
+            return [Answer(line.row, line.value) for line in lines]
+
+    def used(self) -> dict[str, int]:
+        """How many queries of each modeler were answered."""
+        e = exchanges.c
+        count_of = sa.select(e.modeler, sa.func.count()).where(e.name == self.name, e.owner.is_(None))
+        with self.reading() as c:
+            return {line[0]: line[1] for line in c.execute(count_of.group_by(e.modeler).order_by(e.modeler))}
 
     def stopped(self) -> str | None:
         with self.reading() as c:
@@ -218,64 +251,3 @@ class State:
     def close(self) -> None:
         self._store.close()
         self._lock.release()
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-class _NoLock:
-    def check(self) -> None:
-        """StateError if the lock was lost."""
-
-    def release(self) -> None: ...
-
-
-class _FileLock(_NoLock):
-    """Held until the process ends, however it ends."""
-
-    def __init__(self, path: Path, shown: str) -> None:
-        import fcntl
-
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise StateError(
-                f"another curator holds the state at {shown}. End it first, or take another folder"
-            ) from None
-
-    def release(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-
-class _ServerLock(_NoLock):
-    """PostgreSQL's advisory lock of a session: gone when the connection is."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self._connection: Connection | None = store.engine.connect()
-        held = self._connection.scalar(sa.select(sa.func.pg_try_advisory_lock(7_236_143, crc32(name.encode()) >> 1)))
-        self._connection.commit()
-        if not held:
-            self.release()
-            raise StateError(f"another curator holds study {name!r} at {store.shown}. Nothing was published")
-
-    def check(self) -> None:
-        try:
-            if self._connection is not None:
-                self._connection.scalar(sa.select(1))
-                self._connection.commit()
-        except SQLAlchemyError:
-            raise StateError(
-                "the connection that held the study was lost, and another curator may hold it now. Nothing was told; "
-                "start again"
-            ) from None
-
-    def release(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()
-            self._connection.close()
-            self._connection = None

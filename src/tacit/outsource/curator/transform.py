@@ -15,13 +15,14 @@ import gc
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, described, positive, probability
-from tacit.privacy.guarantee import Budget, Guarantee, loose
+from tacit.privacy.guarantee import Budget, Guarantee, far, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
 
@@ -48,7 +49,9 @@ class NoisyProjection:
     Guarantee. mu-GDP, calibrated to (epsilon, delta) by the analytic Gaussian mechanism, for one row moved by at most
     ``distance``; unconditional. Nothing here is fitted to the rows: scale and P are public inputs, and there is no
     centring, since a kernel of distances does not see it. Floating point: coordinates are cut to the public radius,
-    the rounding of X P is added to the sensitivity, and the noise is drawn exactly.
+    the rounding of X P is added to the sensitivity, and the noise is whole numbers of a fine lattice. With
+    ``noise=BULK`` the guarantee carries the distance of the r numbers of one row, those of all other rows have the same
+    law whatever that row is; the (epsilon, delta) asked for includes it.
     Follows. Kenthapadi2013, Algorithm 1, named as future work by Kharkovskii2020; Balle and Wang (2018), Theorem 8.
     Differs. P has orthonormal columns and the default is the identity. A neighbour moves a row in any direction, not in
     one attribute, so the sensitivity does not shrink with r while the signal does: r < d makes a smaller table, and
@@ -84,19 +87,16 @@ class NoisyProjection:
         self.dimensions = d if self.matrix is None else self.matrix.shape[1]
         self.sensitivity = self.distance * _stretch(self.matrix) + self.rounding
         self._block = max(1, BLOCK // self.dimensions)
-        self._mechanism = Gaussian(
-            self.sensitivity,
-            budget=Budget.approximate(epsilon, delta),
-            size=self._block * self.dimensions,
-            unit=unit or moved(self.distance),
-            noise=noise,
+        left = probability("delta", delta) - far(positive("epsilon", epsilon), self.dimensions * noise.distance)
+        budget = Budget.approximate(epsilon, math.nextafter(left, 0.0) if noise.distance else left)
+        mechanism = Gaussian(  # of one row: the others are rounded alike and have the same noise
+            self.sensitivity, budget=budget, size=self.dimensions, unit=unit or moved(self.distance), noise=noise
         )
-        self.scale_of_noise = self._mechanism.scale
-        stated = self._mechanism.guarantee
+        self.scale_of_noise = mechanism.scale
+        stated = mechanism.guarantee
         inputs = "scale and matrix are public inputs, nothing is fitted to the rows"
         source = "noisy projection (Kenthapadi2013; Gaussian mechanism, Balle and Wang 2018, Theorem 8); " + inputs
-        budget = stated.budget
-        self.guarantee = stated if budget is None else Guarantee(budget, stated.unit, (), source).at(delta)
+        self.guarantee = stated if stated.budget is None else replace(stated, source=source).at(delta)
 
     @property
     def rounding(self) -> float:
@@ -114,7 +114,8 @@ class NoisyProjection:
         for start in range(0, len(rows), self._block):
             part = np.clip(rows[start : start + self._block] / self.divisor, -self.radius, self.radius)
             yield self.noise.gaussian(part if self.matrix is None else part @ self.matrix, self.scale_of_noise)
-            gc.collect(1)  # a call of OpenDP leaves its input in a cycle of references: let go of it at once
+            if not self.noise.distance:
+                gc.collect(1)  # a call of OpenDP leaves its input in a cycle of references: let go of it at once
 
     def about(self) -> dict[str, Any]:
         """What may be told of the transformation: all of it is public."""

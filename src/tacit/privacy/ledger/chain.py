@@ -162,7 +162,8 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
         amount, delta = amount + Fraction(entry.cost.amount), delta + Fraction(entry.cost.delta)  # exact, as math.fsum
         if not (_close(entry.spent.amount, float(amount)) and _close(entry.spent.delta, float(delta))):
             raise altered(header.name, f"the total of entry {number} is not the sum of the charges up to it")
-        if not (amount <= limit.amount * (1 + 2 * SLACK) and delta <= limit.delta * (1 + 2 * SLACK)):
+        room = 2 * SLACK * header.budget.delta
+        if not (amount <= limit.amount * (1 + 2 * SLACK) and delta <= limit.delta + room):
             raise altered(header.name, f"entry {number} exceeds the budget")
         previous = entry.hash
     if len(entries) < length:

@@ -91,18 +91,18 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the database."""
         options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
-        with self._plainly("read", ""), self.engine.execution_options(**options).begin() as connection:
+        with self.translate_errors("read", ""), self.engine.execution_options(**options).begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended, or has not happened if it raised."""
         engine = self.engine.execution_options(write=True)
-        with self._plainly("written", " Nothing was released."), engine.begin() as connection:
+        with self.translate_errors("written", " Nothing was released."), engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def _plainly(self, act: str, consequence: str) -> Iterator[None]:
+    def translate_errors(self, act: str, consequence: str) -> Iterator[None]:
         """Turn a driver's error into ours, without the password that its traceback may hold."""
         try:
             yield
@@ -136,13 +136,13 @@ class Store:
 
     def exists(self) -> bool:
         """False only for an SQLite file that is not there."""
-        with self._plainly("read", ""):
+        with self.translate_errors("read", ""):
             return self.path is None or self.path.exists()
 
     def create(self, header: Header) -> Header:
         """Write a new ledger, or return the one of that name that another process made first."""
         if not self.exists():
-            with self._plainly("created", ""):
+            with self.translate_errors("created", ""):
                 self._sqlite("rwc").close()
         with self.writing() as connection:
             if self.path is None:

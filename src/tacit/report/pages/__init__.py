@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, TacitError
+from tacit.methods.registry import METHODS, load
 from tacit.page import Page
 from tacit.report import studies
 from tacit.report.found import UNFINISHED, Found
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
 from tacit.report.pages import outsourced as outsourced_page
-from tacit.report.pages import tuned as tuned_page
 from tacit.report.parts import ledger_part
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def page_of(found: Found, *, private: bool = False, ledger: str | None = None) -
     ``ledger`` is where the ledger of a run is kept; without it, one beside the run is looked for.
     """
     if found.kind == "release":
-        payment = found.document.get("payment")
-        return tuned_page.page(found.document, ledger=ledger_of(payment, found.folder, ledger))
+        return _release_page(found, ledger)
     if found.kind == "front":
         return front_page.page(_front(found))
     if found.kind == "audit":
@@ -48,6 +47,15 @@ def page_of(found: Found, *, private: bool = False, ledger: str | None = None) -
     return unfinished_page(found, private=private, ledger=ledger)
 
 
+def _release_page(found: Found, ledger: str | None) -> Page:
+    """A certificate on the page that the registry names for its method."""
+    value, payment = found.document.get("value"), found.document.get("payment")
+    method = METHODS.get(str(value.get("method"))) if isinstance(value, dict) else None
+    draw = load((method or METHODS["observed"]).page)
+    made: Page = draw(found.document, ledger=ledger_of(payment, found.folder, ledger))
+    return made
+
+
 def unfinished_page(found: Found, *, private: bool = False, ledger: str | None = None) -> Page:
     """The page of a run under way."""
 
@@ -55,7 +63,8 @@ def unfinished_page(found: Found, *, private: bool = False, ledger: str | None =
         return ledger_of(payment, found.path, ledger)
 
     if found.kind == "descent":
-        return studies.descent_page(found.path, paying, again=AGAIN)
+        made: Page = load(METHODS[found.document].live_page)(found.path, paying, again=AGAIN)
+        return made
     if found.kind == "auditing":
         return studies.auditing_page(found.path)
     kept = studies.read(found.path / "study.db")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from tacit.audit.picture import told
-from tacit.audit.play import Audit
+from tacit.audit.game import Audit
+from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.page import Page, table
-
-SIZES = (("broad", 720, 190), ("narrow", 350, 0))  # name, width, room for names on the left
-LINE, BAR = 46, 15
 
 
 def page(documents: Sequence[dict[str, Any]]) -> Page:
@@ -28,12 +26,13 @@ def page(documents: Sequence[dict[str, Any]]) -> Page:
     about = f"<p>{escape(one.about)}</p>" if len(audits) == 1 else ""
     words = "".join(
         f"<h2>{escape(a.name)}</h2><p>{escape(a.about)}</p>" * (len(audits) > 1)
-        + "".join(f"<p>{escape(s)}</p>" for s in told(a))
+        + "".join(f"<p>{escape(s)}</p>" for s in a.sentences())
         for a in audits
     )
     parts = {
         "head": f"<h1>{escape(head)}</h1>{about}",
-        "picture": "".join(_drawn(audits, *size) for size in SIZES)
+        "picture": _chart(audits, BROAD)
+        + _chart(audits, NARROW)
         + '<p class="soft">Hollow: what was claimed, the most that epsilon may be. Filled: what was measured, the '
         "least that it can be. Measured beyond claimed means that a promise is broken.</p>",
         "table": f"<h2>Claimed and measured</h2>{_table(audits)}",
@@ -42,43 +41,32 @@ def page(documents: Sequence[dict[str, Any]]) -> Page:
     return Page(f"tacit: {head}", parts, over="tacit · audit")
 
 
+def write(audit: Audit, out: Path) -> list[Path]:
+    """Write audit.json, audit.html and audit.svg into a folder."""
+    document = audit.to_json()
+    contents = {"json": json.dumps(document, indent=1), "html": page([document]).html()}
+    contents["svg"] = _chart([audit], BROAD, alone=True)
+    for ending, content in contents.items():
+        (out / f"audit.{ending}").write_text(content + "\n", encoding="utf-8")
+    return [out / f"audit.{ending}" for ending in contents]
+
+
 def _audit(document: dict[str, Any]) -> Audit:
     try:
-        given = {f.name: document[f.name] for f in fields(Audit)}
-        given["claimed"] = math.inf if given["claimed"] is None else float(given["claimed"])
-        audit = Audit(**given)
-        told(audit)
+        audit = Audit.from_json(document)
+        audit.sentences()
         return audit
     except (KeyError, TypeError, ValueError):
         raise BadInput("this is not an audit as tacit audit writes it") from None
 
 
-def _drawn(audits: Sequence[Audit], size: str, width: int, left: int) -> str:
-    """Two bars for each audit on one scale; names stand above the bars where there is no room beside them."""
-    most = max(1e-9, *(a.measured for a in audits), *(a.claimed for a in audits if math.isfinite(a.claimed)))
-    room, line = width - left - 140, LINE if left else LINE + 16
-    words = "; ".join(f"{a.name}: claimed {_claimed(a)}, measured at least {a.measured:.4g}" for a in audits)
-    parts = [
-        f'<svg class="{size}" viewBox="0 0 {width} {line * len(audits) + 8}" role="img" font-family="system-ui, '
-        'sans-serif" font-size="13" fill="currentColor"><title>Claimed and measured epsilon</title>'
-        f"<desc>{escape(words)}</desc>"
-    ]
-    for i, a in enumerate(audits):
-        y = 8 + line * i + (0 if left else 16)
-        finite, colour = math.isfinite(a.claimed), "#D55E00" if a.verdict == "BROKEN" else "#0072B2"
-        hollow = f"{room * (a.claimed if finite else most) / most:.1f}"
-        dashes = "" if finite else ' stroke-dasharray="6 4"'
-        filled, ink = room * a.measured / most, 'stroke="currentColor" stroke-width="1.5"'
-        over = ", BROKEN" * (a.verdict == "BROKEN")
-        at = f'x="{left - 8}" y="{y + 19}" text-anchor="end"' if left else f'x="0" y="{y - 4}"'
-        parts += [
-            f'<text {at} font-weight="600">{escape(a.name)}</text>',
-            f'<rect x="{left}" y="{y}" width="{hollow}" height="{BAR}" fill="none" {ink}{dashes}/>',
-            f'<text x="{left + float(hollow) + 6:.1f}" y="{y + 12}">claimed {_claimed(a)}</text>',
-            f'<rect x="{left}" y="{y + BAR + 2}" width="{filled:.1f}" height="{BAR}" fill="{colour}"/>',
-            f'<text x="{left + filled + 6:.1f}" y="{y + BAR + 14}">measured ≥ {a.measured:.3g}{over}</text>',
-        ]
-    return "".join([*parts, "</svg>"])
+def _chart(audits: Sequence[Audit], width: int, *, alone: bool = False) -> str:
+    rows = []
+    for a in audits:
+        broken = a.verdict == "BROKEN"
+        beside = f"claimed {_claimed(a)}", f"measured ≥ {a.measured:.3g}{', BROKEN' * broken}"
+        rows.append(Pair(a.name, a.claimed if math.isfinite(a.claimed) else None, a.measured, beside, broken))
+    return pairs_of_bars(rows, width, title="Claimed and measured epsilon", alone=alone)
 
 
 def _claimed(audit: Audit) -> str:

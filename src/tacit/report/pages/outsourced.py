@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 from tacit.charts.lines import trace
 from tacit.errors import BadInput, TacitError
-from tacit.outsource.curator.state import Exchange, State, studies
+from tacit.outsource.curator.state import Exchange, State
+from tacit.outsource.curator.tables import studies
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Published
 from tacit.page import Page, figures, table

@@ -1,0 +1,210 @@
+"""The results page: headlines, what had to be shown, and every kept figure. All of it from JSON, nothing by hand."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import sources
+from benchmarks.harness.reading import Row, chosen, measured, shown
+from benchmarks.harness.runner import read_header
+
+HERE = Path(__file__).parent
+MOST = 8  # figures shown for one line of the checklist; the rest stand below
+Documents = dict[str, dict[str, Any]]
+PEERS = {"scikit-learn": "scikit-learn", "NumPy": "numpy", "BoTorch": "botorch", "Opacus": "opacus", "TPE": "optuna"}
+PEERS |= {"GPSampler": "optuna", "optuna": "optuna", "dp-accounting": "dp-accounting", "autodiff": "torch"}
+
+
+def found(spec: str, documents: Documents) -> list[tuple[str, Row]]:
+    """The figures that "BENCHMARK | NAME" names, both patterns."""
+    benchmark, figure = (part.strip() for part in spec.split("|"))
+    pattern = re.compile(re.escape(benchmark).replace(r"\*", ".*"))
+    return [(name, r) for name, doc in documents.items() if pattern.fullmatch(name) for r in chosen(doc, [figure])]
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    clean = [[cell.replace("|", "/").replace("\n", " ") for cell in row] for row in rows]
+    return ["| " + " | ".join(r) + " |" for r in (head, ["---"] * len(head), *clean)] + [""]
+
+
+def page(documents: Documents, pictures: list[str]) -> str:
+    lines = [
+        "# Results",
+        "",
+        "Made by `make results` from `benchmarks/results/*.json`; nothing here is typed by hand. What was not measured",
+        "is shown as missing. Times are medians of repeats, with the least and the most; ratios compare contenders",
+        "measured in one run. [Paper by paper](papers.md) says what was reproduced, [scale](scale.md) what grows how.",
+        "",
+        *headlines(documents, pictures),
+        *checklist(documents),
+        *everything(documents, pictures),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def picture(name: str, words: str, pictures: list[str]) -> list[str]:
+    return [f"![{words}](pictures/{name})", ""] if name in pictures else []
+
+
+def headlines(documents: Documents, pictures: list[str]) -> list[str]:
+    asked = tomllib.loads((HERE / "headlines.toml").read_text())
+    lines = ["## Headlines", "", "### Speed, as ratios", ""]
+    head = ["what", "ratio", "least to most", "goal", "met", "peer and setting", "from"]
+    rows = []
+    for words, spec in asked["speed"]["figures"]:
+        rows += [
+            [
+                f"{words}{_which(r)}",
+                _times(r),
+                _spread(r),
+                shown(r.goal),
+                r.met,
+                _peer(words, r, documents[name]),
+                f"`{name}`",
+            ]
+            for name, r in found(spec, documents)
+        ] or [[words, "missing", "", "", "", "", f"`{spec.split('|')[0].strip()}`"]]
+    lines += table(head, rows) + picture("results-speed.svg", "How many times faster, against each peer", pictures)
+    lines += ["### Utility at equal guarantee", ""]
+    rows = []
+    for words, spec in asked["utility"]["figures"]:
+        rows += [
+            [words, measured(r), shown(r.paper), shown(r.goal), r.met, f"`{name}`"]
+            for name, r in found(spec, documents)
+        ] or [[words, "missing", "", "", "", f"`{spec.split('|')[0].strip()}`"]]
+    lines += table(
+        ["what", "measured (spread or 95% interval, as its note says)", "paper", "goal", "met", "from"], rows
+    )
+    lines += picture("results-kusner.svg", "Regret against epsilon, 1,000 candidates", pictures)
+    return lines + picture("results-which.svg", "Regret against dimensions at equal guarantee", pictures)
+
+
+def _which(r: Row) -> str:
+    """What tells figures of one headline apart: how the peer clips, how many threads."""
+    found = [m[0] for p in (r"\b(hooks|ghost)\b", r"\d threads?$") if (m := re.search(p, f"{r.against} {r.name}"))]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _times(r: Row) -> str:
+    if r.unit == "x faster" and r.value < 1:
+        return f"**{shown(1 / r.value)}x** slower"
+    return f"**{shown(r.value)}x** {r.unit.removeprefix('x').strip()}".strip()
+
+
+def _spread(r: Row) -> str:
+    if r.low is None or r.high is None:
+        return ""
+    turned = r.unit == "x faster" and r.value < 1
+    return f"{shown(1 / r.high)} to {shown(1 / r.low)}" if turned else f"{shown(r.low)} to {shown(r.high)}"
+
+
+def _peer(words: str, r: Row, doc: dict[str, Any]) -> str:
+    """What it is held against and in which version, without the goal, which has a column of its own."""
+    parts = [part.strip() for part in re.split(r"[;,] |(?=\bgoal)", r.against)]
+    parts = [part for part in parts if part and not part.startswith(("goal", "above 1"))]
+    known = [lib for name, lib in PEERS.items() if name in words and lib in doc["machine"]]
+    versions = [f"{lib} {doc['machine'][lib]}" for lib in dict.fromkeys(known)]
+    return ", ".join(parts + [v for v in versions if v.lower() not in r.against.lower()])
+
+
+def checklist(documents: Documents) -> list[str]:
+    asked = tomllib.loads((HERE / "must_show.toml").read_text())
+    lines = ["## What had to be shown", ""]
+    lines += ["Each line was set beforehand. A line that no kept figure answers says *missing*.", ""]
+    for group in asked["group"]:
+        rows = [row for item in group["item"] for row in _item(item, documents)]
+        lines += [f"### {group['title']}", "", *table(["what", "figure", "measured", "goal or claim", "met"], rows)]
+    return lines
+
+
+def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
+    what, rows = item["what"], list[list[str]]()
+    if "command" in item:
+        return [[what, "", f"run `{item['command']}`", "", ""]]
+    specs = item.get("figures", [])
+    seen = dict.fromkeys((n, r) for spec in specs for n, r in found(spec, documents))
+    lost = [spec for spec in specs if seen and not found(spec, documents)]
+    for name, r in list(seen)[:MOST]:
+        rows.append([what, f"`{name}`: {r.name}", measured(r), r.against, r.met or verdict(r)])
+        what = ""
+    if len(seen) > MOST:
+        rows.append(["", f"and {len(seen) - MOST} more below", "", "", ""])
+    rows += [["", "`" + spec.replace("|", ":", 1) + "`", "missing", "", "missing"] for spec in lost]
+    for spec in item.get("tests", []):
+        number = tests(spec)
+        path, name = spec.split("::")
+        told = f"`{path}`" if "*" in name else f"`{name}`"
+        held = f"{number} tests" if number > 1 else "a test" if number else "missing"
+        rows.append([what, told, held, "", "" if number else "missing"])
+        what = ""
+    return rows if seen or item.get("tests") else [[what, "", "missing", "", "missing"]]
+
+
+def verdict(r: Row) -> str:
+    """What a figure's own note says of the paper's claim or figure."""
+    said = re.search(r": (HELD|DID NOT HOLD)\b", r.note)
+    if said:
+        return {"HELD": "claim held", "DID NOT HOLD": "claim did not hold"}[said[1]]
+    agrees = re.search(r"\b(agrees|does not agree) with the paper's", r.note)
+    return agrees[1] if agrees else ""
+
+
+def tests(spec: str) -> int:
+    """How many tests there are of this name, a pattern, in this file."""
+    path, name = spec.split("::")
+    file = sources.ROOT / path
+    if not file.exists():
+        return 0
+    wanted = re.escape(name).replace(r"\*", r"\w*")
+    pattern = re.compile(rf"^(?:async )?def {wanted}\(", re.MULTILINE)
+    return len(pattern.findall(file.read_text()))
+
+
+def everything(documents: Documents, pictures: list[str]) -> list[str]:
+    lines = ["## Every figure", ""]
+    for name in sorted({*documents, *sources.names()}):
+        doc = documents.get(name)
+        lines += [f"### {name}", ""]
+        if not doc or not doc.get("figures"):
+            why = (doc or {}).get("skipped", "it was not run")
+            lines += [f"{read_header(name)['TITLE']}. **Missing**: {why}. `tacit-bench {name}`", ""]
+            continue
+        lines += [f"{doc['title']}.", "", _made(doc), ""]
+        head = ["what", "ours", "paper", "peer", "ratio", "goal", "met", "held against; note"]
+        lines += table(head, [_cells(r) for r in chosen(doc, ["*"])])
+        for file in pictures:
+            if file.startswith(f"results-{name}-"):
+                lines += [
+                    f"![{name}: {file.removeprefix(f'results-{name}-').removesuffix('.svg')}](pictures/{file})",
+                    "",
+                ]
+    return lines
+
+
+def _made(doc: dict[str, Any]) -> str:
+    known = dict(doc["machine"])
+    first = [f"{known.pop('cores')} cores", str(known.pop("processor", ""))]
+    first.append(f"threads {', '.join(map(str, doc['threads']))}" if "threads" in doc else "one thread")
+    told = [f"`{doc['command']}`", f"commit {doc['commit']}{' with changes' if doc.get('dirty') else ''}"]
+    told += [doc[k] for k in ("date",) if k in doc] + [_took(doc), ", ".join(w for w in first if w)]
+    return " · ".join([*told, ", ".join(f"{k} {v}" for k, v in known.items())])
+
+
+def _took(doc: dict[str, Any]) -> str:
+    """How long, or of how many kept pieces: their seconds add up over processes and over earlier runs."""
+    if not (parts := doc.get("made_of")):
+        return f"{doc['seconds']} s"
+    work = "made in several runs" if parts["seconds"] is None else f"{parts['seconds'] / 60:.1f} min of work"
+    return f"{parts['pieces']} pieces, {work}"
+
+
+def _cells(r: Row) -> list[str]:
+    words = "; ".join(w for w in (r.against, r.note) if w)
+    if r.is_ratio:
+        own, peer = (f"{shown(v)} s" if v is not None else "" for v in (r.ours, r.peer))
+        return [r.name, own, shown(r.paper), peer, measured(r), shown(r.goal), r.met, words]
+    times = shown(r.ratio)
+    return [r.name, measured(r), shown(r.paper), shown(r.peer), times, shown(r.goal), r.met, words]

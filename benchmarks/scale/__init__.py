@@ -1,0 +1,1 @@
+"""What records, candidates, workers and messages cost as they grow."""

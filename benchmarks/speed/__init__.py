@@ -1,0 +1,1 @@
+"""How fast, as ratios to peers in the same run."""

@@ -1,0 +1,141 @@
+"""`tacit ledger open|show|verify|export`: the privacy budget of a data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import LedgerUrl, complete, ledger_names, one_budget
+from tacit.cli.shell import PLAIN, AsJson, print_result
+from tacit.errors import BadInput, LedgerTampered
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+ledgers = typer.Typer(help="The privacy budget of a data set.", **PLAIN)
+Name = Annotated[str, typer.Argument(help="Name of the ledger.", autocompletion=ledger_names)]
+
+
+@ledgers.command("open")
+def ledger_open(
+    name: Name,
+    ledger: LedgerUrl = "ledger.db",
+    epsilon: Annotated[float | None, typer.Option(help="Total epsilon.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Total delta.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Total rho, for zCDP.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Total mu, for GDP.")] = None,
+    composition: Annotated[
+        str | None,
+        typer.Option(
+            help="basic, gdp or zcdp; gdp for (epsilon, delta).", autocompletion=complete("basic", "gdp", "zcdp")
+        ),
+    ] = None,
+    reserve: Annotated[float, typer.Option(help="Part of delta kept for charges with their own delta.")] = 0.0,
+    description: Annotated[str, typer.Option(help="What the data set is.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Open a ledger: made with its budget if it is new.
+
+    \b
+    Example:
+      tacit ledger open icu --epsilon 1 --delta 1e-6 \\
+        --description "ICU stays 2024"
+    """
+    from tacit.privacy.ledger import Ledger
+
+    budget = one_budget(epsilon, delta, rho, mu)
+    opened = Ledger.open(ledger, name, budget, composition=composition, reserve=reserve, description=description)
+    print_result(_summary(opened), as_json, f"ledger {name!r} at {ledger}: {opened.budget}; {opened.remaining()} left")
+
+
+def _summary(ledger: Ledger) -> dict[str, Any]:
+    about = {"name": ledger.name, "id": ledger.id, "description": ledger.description, "unit": ledger.unit}
+    amounts = {"budget": ledger.budget.to_json(), "remaining": ledger.remaining().to_json()}
+    return {**about, **amounts, "composition": ledger.filter.composition, "spent": ledger.spent().to_json()}
+
+
+@ledgers.command("show")
+def ledger_show(
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the ledger; all names if left out.", autocompletion=ledger_names)
+    ] = None,
+    ledger: LedgerUrl = "ledger.db",
+    as_json: AsJson = False,
+) -> None:
+    """What was spent, on what, and what is left.
+
+    Example: tacit ledger show icu --ledger postgresql://officer@db/privacy
+    """
+    from tacit.privacy.ledger import Ledger
+
+    if name is None:
+        names = Ledger.names(ledger)
+        return print_result(names, as_json, "\n".join(names) or f"no ledgers at {ledger}")
+    opened = Ledger.open(ledger, name)
+    entries = opened.entries()
+    lines = [f"ledger {name!r}: {opened.description or 'no description'}", f"budget    {opened.budget}"]
+    lines += [f"spent     {opened.filter.stated(entries[-1].spent) if entries else 'nothing'}"]
+    lines += [f"left      {opened.remaining()}"]
+    if opened.filter.composition != "basic":
+        lines += ["amounts are composed, not added: spent and left need not sum to the budget"]
+    lines += [""]
+    for e in entries:
+        if e.kind != "drawn":
+            stated = e.guarantee.budget if e.guarantee else ""
+            lines.append(f"{e.number:5}  {e.time[:19]}  {e.status:20}  {stated}  {e.purpose}")
+    rows = [{**e.to_json(), "status": e.status} for e in entries]
+    print_result({**_summary(opened), "entries": rows}, as_json, "\n".join(lines))
+
+
+@ledgers.command("verify")
+def ledger_verify(
+    name: Name,
+    ledger: LedgerUrl = "ledger.db",
+    head: Annotated[str | None, typer.Option(help="Last hash of an export kept elsewhere.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that no entry was edited, dropped, added or moved. Exit code 1 if one was.
+
+    Example: tacit ledger verify icu --ledger ledger.db
+    """
+    from tacit.privacy.ledger import Ledger
+
+    try:
+        opened = Ledger.open(ledger, name)  # looks at the last entry already
+        opened.verify(head=head)
+    except LedgerTampered as error:
+        if as_json:
+            print_result({"name": name, "intact": False, "found": str(error)}, True, "")
+        raise
+    entries = opened.entries()
+    last = entries[-1].hash if entries else None
+    found = f"ledger {name!r} is intact: {len(entries)} entries, last hash {last or 'none'}"
+    print_result({"name": name, "intact": True, "entries": len(entries), "head": last}, as_json, found)
+
+
+@ledgers.command("export")
+def ledger_export(
+    name: Name,
+    ledger: LedgerUrl = "ledger.db",
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output if left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The whole ledger as one JSON document.
+
+    Example: tacit ledger export icu --ledger ledger.db --out icu.json
+    """
+    from tacit.privacy.ledger import Ledger
+
+    text = json.dumps(Ledger.open(ledger, name).export(), indent=1)
+    if out is None:
+        return typer.echo(text)
+    try:
+        out.write_text(text + "\n")
+    except OSError as error:
+        raise BadInput(f"{out} cannot be written: {error.strerror}") from None
+    if as_json:
+        print_result({"name": name, "file": str(out)}, True, "")
+    typer.echo(f"wrote {out}", err=True)

@@ -1,0 +1,52 @@
+"""Two data sets that differ in one record, on which a method's claim is tightest: what its audit runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.methods.tuned import Tuned
+from tacit.privacy.guarantee import Budget
+from tacit.space import Array, Float, Space
+
+ENDS = "every loss of one record goes from the lower to the upper bound, the others stay in the middle"
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """An objective on each of two neighbouring data sets, how it is tuned, and what of the release is looked at.
+
+    ``arguments`` are those of ``tacit.tune``; losses are in [0, 1]. ``outputs`` turns a release into numbers, as many
+    in each run.
+    """
+
+    about: str
+    budget: Budget
+    objectives: tuple[Callable[[dict[str, Any]], Any], Callable[[dict[str, Any]], Any]]
+    space: Space
+    records: int
+    trials: int
+    outputs: Callable[[Tuned], list[float]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    runs: int = 600  # on each data set, if nobody says
+    exact: bool = True  # release-grade noise, if nobody says
+    conditional: str = ""  # what a measured value says of a claim that rests on a model
+
+
+def unit_space(dimensions: int = 1) -> Space:
+    """The unit cube, of parameters x0, x1 and so on; of x alone in one dimension."""
+    names = ["x"] if dimensions == 1 else [f"x{i}" for i in range(dimensions)]
+    return Space({name: Float(0.0, 1.0) for name in names})
+
+
+def opposite_ends(records: int) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
+    """Losses that move a mean as far as one record can, whatever the parameters."""
+
+    def losses(side: int) -> Callable[[Any], Array]:
+        data = np.r_[float(side), np.full(records - 1, 0.5)]
+        return lambda params: data
+
+    return losses(0), losses(1)

@@ -1,0 +1,200 @@
+"""Every method of ``tacit.tune``, and all that the rest of the house knows of it.
+
+``tune``, ``plan``, ``PrivateSearchCV``, the audit, the reports and the command read METHODS. To add a method: one file
+with the functions that are named here, and one entry. Names are "module:attribute" and loaded on first use, so that the
+command can list methods without importing one, and so that a method may name what stands above it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.methods.task import Task
+    from tacit.methods.tuned import Tuned
+    from tacit.privacy.guarantee import Budget
+    from tacit.privacy.release import Release
+
+GAUSSIAN = ("approximate", "zcdp", "gdp")
+NEVER_PURE = "its noise is Gaussian, which is never pure differential privacy"
+WAYS = {
+    "pure": "tacit.Budget.pure(epsilon) (--epsilon with --pure)",
+    "approximate": "tacit.Budget.approximate(epsilon, delta) (--epsilon with --delta)",
+    "zcdp": "tacit.Budget.zcdp(rho) (--rho)",
+    "gdp": "tacit.Budget.gdp(mu) (--mu)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What a method can promise, what it takes, and where its parts are."""
+
+    name: str
+    about: str  # one line for help
+    notions: tuple[str, ...]  # of the budgets that it can be given; none if it promises nothing
+    why: str = ""  # no other notions
+    conditional: bool = False  # the guarantee rests on a model of the data
+    resumable: bool = False  # what it saw is released, so it may be kept and an interrupted run goes on
+    scores: bool = True  # releases a score if nothing else is asked for
+    laplace: bool = False  # the noise of its score; Gaussian otherwise
+    refuses: tuple[str, ...] = ()  # fields of a Task that it has no use for
+    refuses_because: str = ""
+    function: str  # Task -> Release[Tuned]
+    options: str = ""  # what has the options as keyword-only parameters; none if empty
+    forecasts: str  # tuple[Forecast, ...]: what it would give, before anything is spent
+    neighbours: str = ""  # () -> Neighbours: the data sets on which it is audited
+    page: str = "tacit.report.pages.tuned:page"  # the report of a certificate
+    journal: str = ""  # the file, beside a study, that a run under way writes to its folder
+    live_page: str = ""  # the report of a run under way, for methods with a journal
+
+    def run(self, task: Task) -> Release[Tuned]:
+        """Check what can be checked without the data, then tune."""
+        self.check(task)
+        made: Release[Tuned] = load(self.function)(task)
+        return made
+
+    def check(self, task: Task) -> None:
+        """Refuse a budget, an argument or an option that this method cannot take."""
+        given = [name for name in self.refuses if getattr(task, name) is not None]
+        if given:
+            raise BadInput(f"method {self.name!r} {self.refuses_because}: no {', '.join(given)}. Nothing was spent")
+        unknown, known = sorted(set(task.options) - set(self.option_names())), self.option_names()
+        if unknown:
+            takes = f"; it takes {', '.join(known)}" if known else ""
+            raise BadInput(f"method {self.name!r} takes no option {', '.join(unknown)}{takes}")
+        self.check_budget(task.budget)
+
+    def check_budget(self, budget: Budget | None) -> None:
+        """Refuse a budget of a notion that this method cannot keep."""
+        if budget is None and not self.notions:
+            return
+        if budget is None:
+            raise BadInput(f"method {self.name!r} needs a budget, such as {WAYS[self.notions[0]]}")
+        if not self.notions:
+            raise BadInput(f"method {self.name!r} protects nothing: it takes budget=None, got {budget}")
+        if budget.notion not in self.notions:
+            ways = " or ".join(WAYS[notion] for notion in self.notions)
+            raise BadInput(f"method {self.name!r} takes {ways}, got {budget}: {self.why}. Nothing was spent")
+
+    def option_names(self) -> tuple[str, ...]:
+        """The names of its options."""
+        if not self.options:
+            return ()
+        parameters = inspect.signature(load(self.options)).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+def load(name: str) -> Any:
+    """What "module:attribute" names.
+
+    >>> load("math:tau") > 6
+    True
+    """
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+_PRIVATE_SEARCH: dict[str, Any] = {
+    "notions": GAUSSIAN,
+    "why": NEVER_PURE,
+    "resumable": True,
+    "neighbours": "tacit.methods.search:neighbours",
+}
+_KUSNER: dict[str, Any] = {
+    "refuses": ("storage", "executor", "at_once"),
+    "refuses_because": "keeps its trials to itself, one after another",
+    "laplace": True,
+}
+_MODEL: dict[str, Any] = {
+    "notions": ("approximate",),
+    "why": "its guarantee fails with a probability, which is taken from delta",
+    "conditional": True,
+}
+
+_LISTED = (
+    Method(
+        name="observed",
+        about="Gaussian-process search on private observations; the default",
+        function="tacit.methods.search:observed",
+        forecasts="tacit.methods.search:OBSERVED",
+        **_PRIVATE_SEARCH,
+    ),
+    Method(
+        name="random",
+        about="random search on private observations",
+        function="tacit.methods.search:random",
+        forecasts="tacit.methods.search:RANDOM",
+        **_PRIVATE_SEARCH,
+    ),
+    Method(
+        name="grid",
+        about="the largest grid within the trials, on private observations",
+        refuses=("candidates",),
+        refuses_because="lays out its own grid",
+        function="tacit.methods.search:grid",
+        forecasts="tacit.methods.search:GRID",
+        **_PRIVATE_SEARCH,
+    ),
+    Method(
+        name="gibo",
+        about="DP-GIBO: noisy gradients, for many parameters; trials are its steps",
+        notions=GAUSSIAN,
+        why=NEVER_PURE,
+        resumable=True,
+        scores=False,
+        refuses=("storage", "candidates", "at_once"),
+        refuses_because="follows gradients and keeps its own journal in out",
+        function="tacit.methods.gibo:run",
+        options="tacit.methods.gibo.design:Settings",
+        forecasts="tacit.methods.gibo.outlook:FORECASTS",
+        neighbours="tacit.methods.gibo.neighbours:neighbours",
+        journal="gibo.jsonl",
+        live_page="tacit.report.studies:descent_page",
+    ),
+    Method(
+        name="kusner1",
+        about="Kusner et al.'s Algorithm 1, conditional on a Gaussian-process model",
+        function="tacit.methods.kusner:run_1",
+        options="tacit.methods.kusner:algorithm_1",
+        forecasts="tacit.methods.kusner.outlook:KUSNER1",
+        neighbours="tacit.methods.kusner.neighbours:algorithm_1",
+        **_KUSNER,
+        **_MODEL,
+    ),
+    Method(
+        name="kusner2",
+        about="Kusner et al.'s Algorithm 2, conditional on a Gaussian-process model",
+        function="tacit.methods.kusner:run_2",
+        options="tacit.methods.kusner:algorithm_2",
+        forecasts="tacit.methods.kusner.outlook:KUSNER2",
+        neighbours="tacit.methods.kusner.neighbours:algorithm_2",
+        **_KUSNER,
+        **_MODEL,
+    ),
+    Method(
+        name="kusner3",
+        about="Kusner et al.'s Algorithm 3: one regularisation strength, pure epsilon",
+        notions=("pure",),
+        why="it is pure differential privacy",
+        function="tacit.methods.kusner:run_3",
+        options="tacit.methods.kusner:algorithm_3",
+        forecasts="tacit.methods.kusner.outlook:KUSNER3",
+        neighbours="tacit.methods.kusner.neighbours:algorithm_3",
+        **_KUSNER,
+    ),
+    Method(
+        name="nonprivate",
+        about="the same search on exact scores, to see what privacy costs; promises nothing",
+        notions=(),
+        refuses=("ledger", "storage", "out"),
+        refuses_because="protects nothing, so nothing is charged or kept",
+        function="tacit.methods.search:nonprivate",
+        forecasts="tacit.methods.search:NONPRIVATE",
+    ),
+)
+METHODS: dict[str, Method] = {method.name: method for method in _LISTED}

@@ -1,0 +1,230 @@
+"""Search on private observations: by a Gaussian process, at random, on a grid; and the same on exact scores.
+
+Noise of standard deviation s is on each of T scores. The setting with the lowest of T' noisy scores (T' leaves out the
+trials that confirm the choice) is not much worse than the best one tried: by s sqrt(2 log T') in expectation where
+settings do not depend on earlier noise (the largest of T' Gaussians), by 2 s sqrt(2 log 2T') where they do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import BadInput, LedgerError, TacitError, count
+from tacit.methods.case import Case
+from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
+from tacit.methods.observed import CHOSEN, UNIT, Observations, Terms, confirm, confirmations, run
+from tacit.methods.outlook import Forecast, Outlook, would_refuse
+from tacit.methods.task import Task
+from tacit.methods.tuned import Tuned
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.release import Release, digest
+from tacit.space import Params
+
+if TYPE_CHECKING:
+    import optuna
+
+    from tacit.methods.sampler import KnownNoiseSampler
+
+LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
+EXACT_SCORES = "the search saw exact scores of the validation records"
+
+
+def observed(task: Task) -> Release[Tuned]:
+    """A Gaussian process that knows the noise proposes what to observe next."""
+    return _search(task, "observed", _by_model, confirmations(task.trials))
+
+
+def random(task: Task) -> Release[Tuned]:
+    """Uniform settings, or members of a list of candidates."""
+    from tacit.methods.sampler import ScatterSampler
+
+    def sampler(task: Task, variance: float) -> KnownNoiseSampler:
+        return ScatterSampler(task.space, variance, candidates=task.listed(), seed=task.seed)
+
+    return _search(task, "random", sampler, confirmations(task.trials))
+
+
+def grid(task: Task) -> Release[Tuned]:
+    """The largest grid within the trials that do not confirm; what it leaves confirms too."""
+    from tacit.methods.sampler import ListSampler
+
+    points = task.space.grid_within(task.trials - confirmations(task.trials))
+
+    def sampler(task: Task, variance: float) -> KnownNoiseSampler:
+        return ListSampler(task.space, variance, points, seed=task.seed)
+
+    return _search(task, "grid", sampler, task.trials - len(points))
+
+
+def nonprivate(task: Task) -> Release[Tuned]:
+    """The same search on exact means, to measure what privacy costs. Nothing is stored, since nothing is protected."""
+    from tacit.privacy.mean import BoundedMean
+    from tacit.run.study import exact_trials, opened
+
+    objective = task.objective
+    study = opened(None, "nonprivate", None, objective.direction)
+    study.sampler = sampler = _by_model(task, 0.0)
+    mean = BoundedMean(objective.records, objective.bounds, scale=1e-3 * (objective.bounds[1] - objective.bounds[0]))
+    exact_trials(study, task.space, task.trials, lambda p: mean.mean_of(mean.total(objective.losses(p))))
+    params, answer = sampler.answer(study)
+    return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(EXACT_SCORES))
+
+
+def refuse_loud_noise(terms: Terms, accepted: bool) -> None:
+    """Refuse noise that drowns the differences between parameters, unless it was accepted."""
+    noise, (low, high) = terms.mechanism().scale, terms.bounds
+    if noise > LOUD * (high - low) and not accepted:
+        raise BadInput(
+            f"each of {terms.trials} evaluations over {terms.records} records would carry noise of standard deviation "
+            f"{noise:.3g}, on losses between {low:g} and {high:g}: little better than a random choice. Use more "
+            "records, a larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was spent"
+        )
+
+
+def _by_model(task: Task, variance: float) -> KnownNoiseSampler:
+    from tacit.methods.sampler import KnownNoiseSampler
+
+    startup = min(task.trials, max(4, min(10, task.trials // 4)))
+    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=task.listed(), seed=task.seed)
+
+
+def _search(
+    task: Task, method: str, make_sampler: Callable[[Task, float], KnownNoiseSampler], keep: int
+) -> Release[Tuned]:
+    """Search with all but ``keep`` of the trials, choose, and confirm the choice with those."""
+    objective, distributions = task.objective, task.space.distributions
+    terms = Terms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
+    refuse_loud_noise(terms, task.accept_noise)
+    from tacit.run.study import SEARCH, begun_alike, kept, opened, trials_bar  # loads Optuna
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
+        study = opened(task.storage, task.study_name, folder, objective.direction)
+        study.sampler = sampler = make_sampler(task, terms.mechanism().scale ** 2)
+        search = begun_alike(study, task.space, method)
+        observations = Observations(study, terms, ledger=task.ledger, noise=task.noise)
+        study.set_user_attr(SEARCH, search)
+        tell = stack.enter_context(trials_bar(study, observations, task.progress))
+        executor, width = task.executor, _width(task)
+        if CHOSEN not in study.user_attrs:
+            run(observations, objective, distributions, executor=executor, at_once=width, keep=keep, done=tell)
+        params, answer = _choose(study, sampler)
+        confirm(observations, objective, distributions, params, executor=executor, done=tell)
+        release = _release(study, params, answer, observations, method)
+        if folder is not None:
+            folder.write(release, study)
+    return release
+
+
+def _width(task: Task) -> int:
+    if task.executor is None:
+        return 1
+    return count("at_once", task.at_once or getattr(task.executor, "_max_workers", None) or 1)
+
+
+def _choose(study: optuna.Study, sampler: KnownNoiseSampler) -> tuple[Params, Any]:
+    """The parameters to answer with, chosen once and before they are confirmed, and what the model expects of them."""
+    from tacit.run.study import observed_trials
+
+    if not observed_trials(study):
+        raise TacitError(
+            "all paid observations were lost in interrupted runs, so there is nothing to answer with. "
+            "Start a new study with its own budget"
+        )
+    params, answer = sampler.answer(study)
+    return study.user_attrs.get(CHOSEN, params), answer
+
+
+def _release(
+    study: optuna.Study, params: Params, answer: Any, observations: Observations, method: str
+) -> Release[Tuned]:
+    """The answer with every observation: post-processing of what was already released."""
+    from tacit.run.study import confirmed_values, observed_trials
+
+    if (given := observations.answer()) is not None:  # called again: the same answer, to the last digit
+        observations.give(given, digest(Tuned.from_json(given)))
+        return Release(Tuned.from_json(given), observations.guarantee, observations.payment)
+    score, deviation, source = answer.value, answer.deviation, "the model of all observations"
+    fresh = confirmed_values(study, params)
+    if fresh:
+        score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
+        source = f"the mean of {len(fresh)} observations made after the choice"
+    low, high = observations.terms.bounds
+    value = Tuned(
+        params,
+        min(max(score, low), high),
+        method,
+        observations.terms.direction,
+        deviation=deviation,
+        noise=observations.mechanism.scale,
+        trials=observed_trials(study),
+        details={"score": source},
+    )
+    try:
+        observations.give(value.to_json(), digest(value))
+    except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
+        if (given := observations.answer()) is None:
+            raise
+        value = Tuned.from_json(given)
+    return Release(value, observations.guarantee, observations.payment)
+
+
+# What these searches would give
+
+
+def _outlook(method: str, case: Case, *, adaptive: bool) -> Outlook:
+    terms = case.terms()
+    scale, tried = terms.mechanism().scale, case.trials - confirmations(case.trials)
+    bound, whose = scale * math.sqrt(2 * math.log(tried)), "lowest noisy score"
+    if adaptive:
+        bound, whose = 2 * scale * math.sqrt(2 * math.log(2 * tried)), "lowest of adaptively chosen noisy scores"
+    share = f"one trial in {case.trials // confirmations(case.trials)} confirms the choice" if case.trials > 1 else ""
+    return Outlook(
+        method,
+        terms.guarantee(),
+        case.trials,
+        {"method": method},
+        scale,
+        "one observation",
+        bound,
+        f"{whose} against the best setting tried (Gaussian maximum)",
+        refused=would_refuse(lambda: refuse_loud_noise(terms, False)),
+        notes=(share,) if share else (),
+    )
+
+
+def _grid_outlook(case: Case) -> Outlook:
+    made, each = _outlook("grid", case, adaptive=False), 1
+    while (each + 1) ** case.dimensions <= case.trials - confirmations(case.trials):
+        each += 1
+    tried = each**case.dimensions
+    note = f"a grid of {each} per parameter, {tried} in all; its loss is not measured"
+    bound = float(made.noise or 0.0) * math.sqrt(2 * math.log(tried))
+    return replace(made, bound=bound, notes=(*made.notes, note))
+
+
+def _nonprivate_outlook(case: Case) -> Outlook:
+    note = "private observations without their noise: what privacy costs is the difference"
+    guarantee = Guarantee.none(EXACT_SCORES, UNIT)
+    return Outlook("nonprivate", guarantee, case.trials, {"method": "nonprivate"}, 0.0, notes=(note,))
+
+
+OBSERVED = (Forecast("observed", partial(_outlook, "observed", adaptive=True), "observed"),)
+RANDOM = (Forecast("random", partial(_outlook, "random", adaptive=False), "random"),)
+GRID = (Forecast("grid", _grid_outlook),)
+NONPRIVATE = (Forecast("nonprivate", _nonprivate_outlook, "observed", level=None),)
+
+
+def neighbours(trials: int = 4, records: int = 20) -> Neighbours:
+    """One record at either end of the bounds: its losses move every observation as far as they can."""
+
+    def outputs(value: Tuned) -> list[float]:
+        return [*(t["value"] for t in value.trials), float(value.score or 0.0), value.params["x"]]
+
+    about = f"{trials} trials over {records} records, all that it releases; {ENDS}"
+    return Neighbours(about, Budget.gdp(2.0), opposite_ends(records), unit_space(), records, trials, outputs)

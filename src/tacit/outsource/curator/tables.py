@@ -1,0 +1,68 @@
+"""The tables of a curator's state, schema version 2, and what brings those of version 1 up to it.
+
+A query number is a row of its own, unique in its study: there are as many as the study allows, so two curators cannot
+answer more, whatever either believes. ``owner`` names the curator that has claimed a query and not answered it yet.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+SCHEMA = "2"
+READABLE = ("1", SCHEMA)
+
+tables = sa.MetaData()
+studies = sa.Table(
+    "tacit_outsource_study",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("schema", sa.Text, nullable=False),
+    sa.Column("study", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("terms", sa.Text),  # None until the table is published
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("stopped", sa.Text),
+    sa.Column("draft", sa.Text),  # the name under which the published table's parts are kept; None: that of the study
+)
+parts = sa.Table(
+    "tacit_outsource_part",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("rows", sa.Integer, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+answers = sa.Table(
+    "tacit_outsource_answer",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("row", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.Double),
+    sa.Column("charge", sa.Integer),
+    sa.Column("time", sa.Text, nullable=False),
+)
+exchanges = sa.Table(
+    "tacit_outsource_exchange",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("modeler", sa.Text, primary_key=True),
+    sa.Column("request", sa.Text, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("row", sa.BigInteger, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text),  # None: answered
+)
+numbers = sa.Index("tacit_outsource_number", exchanges.c.name, exchanges.c.number, unique=True)
+ADDED = (studies.c.draft, exchanges.c.owner)
+
+
+def prepare(connection: Connection) -> None:
+    """Make what is missing. Columns are only added, and an earlier tacit writes them as it should: empty."""
+    tables.create_all(connection)
+    look = sa.inspect(connection)
+    for column in ADDED:
+        if column.name not in {c["name"] for c in look.get_columns(column.table.name)}:
+            connection.execute(sa.text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} TEXT"))
+    numbers.create(connection, checkfirst=True)

@@ -1,0 +1,50 @@
+"""The rows of a plan: what each method in the registry forecasts, with the losses that were measured; and no search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tacit.errors import BadInput, GuaranteeError
+from tacit.methods.case import Case
+from tacit.methods.observed import UNIT
+from tacit.methods.outlook import Forecast, Measured, Outlook
+from tacit.methods.registry import METHODS, load
+from tacit.planning import measured
+from tacit.planning.measured import LANDSCAPES
+from tacit.privacy.guarantee import Guarantee
+
+OUTDATED = "its loss was measured with earlier defaults, not with those of this version"
+
+
+def _middle(case: Case) -> Outlook:
+    guarantee = Guarantee.none("no record is looked at, so none needs protection", UNIT)
+    note = "the middle of the space, without a look at any record: costs nothing, and is what others must beat"
+    return Outlook("middle", guarantee, 0, notes=(note,))
+
+
+MIDDLE = Forecast("middle", _middle, "middle", level=None)
+
+
+def forecasts() -> dict[str, Forecast]:
+    """Every row by its name, the middle of the space last."""
+    listed = [forecast for method in METHODS.values() for forecast in load(method.forecasts)]
+    return {forecast.name: forecast for forecast in (*listed, MIDDLE)}
+
+
+def expected(forecast: Forecast, case: Case, landscape: str) -> Measured:
+    """The loss of quality that experience expects, in the units of the losses; raises if the budget cannot run it."""
+    noise = forecast.level(case) if forecast.level is not None else 0.0
+    at = {"dimensions": case.dimensions, "trials": case.trials}
+    return measured.regret(forecast.curve, landscape, **at, noise=noise).scaled(case.spread)
+
+
+def outlook(forecast: Forecast, case: Case) -> Outlook:
+    """What a method would give; one that this budget cannot run says why."""
+    try:
+        made = forecast.outlook(case)
+        known = {l: expected(forecast, case, l) for l in LANDSCAPES} if forecast.curve else {}
+    except (BadInput, GuaranteeError) as refusal:
+        why = str(refusal)
+        return Outlook(forecast.name, Guarantee.none(why, UNIT), 0, unavailable=why)
+    outdated = forecast.defaults is not None and forecast.defaults() != measured.document()["gibo_defaults"]
+    return replace(made, measured=known, notes=(*made.notes, *[OUTDATED] * outdated))
