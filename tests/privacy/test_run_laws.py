@@ -107,11 +107,11 @@ def test_a_uniform_number_becomes_the_k_whose_sum_of_probabilities_first_exceeds
 
 @EVERY
 def test_draws_follow_the_law(law: RunLaw) -> None:
-    """Pearson's statistic of 1,000 draws, cells that expect fewer than 5 pooled; one false alarm in 1e6 per law."""
-    draws = Counter(min(draw_runs(law), 9) for _ in range(1000))
+    """Pearson's statistic of 500 draws, cells that expect fewer than 5 pooled; one false alarm in 1e6 per law."""
+    draws = Counter(min(draw_runs(law), 9) for _ in range(500))
     with mp.workdps(30):
         head = [float(p) for p in exact_probabilities(law, 8)]
-    expected = np.array([*head, max(0.0, 1 - math.fsum(head))]) * 1000
+    expected = np.array([*head, max(0.0, 1 - math.fsum(head))]) * 500
     seen = np.array([draws[k] for k in range(10)])
     assert seen[expected < 1e-9].sum() == 0
     rare = expected < 5

@@ -104,8 +104,11 @@ def select(profile: Profile, law: RunLaw) -> Profile:
 
 def _slopes(base: Profile, mean: float) -> Floats:
     """Values of s for the lines e^s t + H_{e^s}(Q' || Q): dense where delta is large, on both sides of zero."""
-    sides = []
+    sides: list[Floats] = []
     for side in (base, base.reversed):
+        if sides and side is base:  # symmetric
+            sides.append(sides[0])
+            continue
         ends = _crossings(side, [level / mean for level in LEVELS])
         starts = [0.0, *ends[:-1]]
         sides.append(np.concatenate([np.linspace(a, b, LINES) for a, b in zip(starts, ends, strict=True)]))
