@@ -1,0 +1,87 @@
+"""What a trainer for release is: a space, a calibration below one base profile, and a training with exact noise.
+
+A trainer is one file. ``tests/laws/test_trainer_laws.py`` holds every one of them to the same laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.noise import Source
+from tacit.privacy.profiles import Profile
+from tacit.space import Params
+
+CLASSES, NUMBERS = "classes", "numbers"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about the training rows: how many, how many features, and what is predicted.
+
+    ``outputs`` is the number of classes, or 1 where a number is predicted.
+    """
+
+    records: int
+    features: int
+    task: str
+    outputs: int
+
+
+@dataclass(frozen=True, repr=False)
+class EncodedRows:
+    """Features (n, d), each within [-1, 1] or 0/1, and targets (n,): class numbers, or numbers within [-1, 1]. Private.
+
+    A target that is missing or outside is -1 for classes and NaN for numbers; such a row trains nothing.
+    """
+
+    X: NDArray[np.float64]
+    target: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.X)} encoded rows, private>"
+
+    def take(self, rows: NDArray[np.intp]) -> EncodedRows:
+        return EncodedRows(self.X[rows], self.target[rows])
+
+
+class Model(Protocol):
+    """What training gives: scores for encoded features, and a JSON form if it is made of numbers alone."""
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities of the classes (n, k), or predicted targets (n, 1) within [-1, 1]."""
+        ...
+
+
+class Trainer(Protocol):
+    """A differentially private training, calibrated to stay below a base profile whatever its hyper-parameters are.
+
+    ``premises`` are what its guarantee rests on besides the theorem, such as noise from floating-point normals.
+    """
+
+    name: str
+    task: str
+    premises: tuple[str, ...]
+
+    def space(self, facts: Facts) -> Mapping[str, Any]:
+        """Its hyper-parameters, noise excepted, from public facts alone."""
+        ...
+
+    def calibrate(self, params: Params, facts: Facts, base: Profile) -> Any:
+        """Settings whose profile is at most ``base`` at every epsilon, or BadInput. Uses no data."""
+        ...
+
+    def profile(self, settings: Any) -> Profile:
+        """What one training with these settings costs, one training record replaced."""
+        ...
+
+    def train(self, rows: EncodedRows, settings: Any, facts: Facts, noise: Source) -> Model:
+        """A model, by the settings. Everything that it shows of the rows is in its profile."""
+        ...
