@@ -21,11 +21,18 @@ SHIPPED: dict[str, str] = {
 """name -> module:class in this package. A class for tables has a class method ``from_table(table, target, seed=0)``."""
 
 
+TRAINERS: dict[str, str] = {
+    "logistic": "descent:LOGISTIC",
+    "svm": "descent:SVM",
+    "ridge": "descent:RIDGE",
+}
+
+
 def load(name: str) -> Any:
     """The class of a shipped algorithm.
 
     >>> load("sparse_vector").__name__
     'SparseVector'
     """
-    module, _, attribute = SHIPPED[choice("algorithm", name, tuple(SHIPPED))].partition(":")
+    module, _, attribute = {**TRAINERS, **SHIPPED}[name].partition(":")
     return getattr(importlib.import_module(f"tacit.trainers.{module}"), attribute)

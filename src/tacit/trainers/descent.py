@@ -11,7 +11,7 @@ afresh, the accountant of subsampled Gaussians says what they cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
+from tacit.privacy.bulk_noise import gaussian_integers
 from tacit.privacy.mechanisms import LATTICE
-from tacit.privacy.noise import Source
+from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.space import Float, Int, Params
 from tacit.trainers.linear_losses import LOSSES
-from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows, Facts
+from tacit.trainers.secret_lots import draw_lot, draw_poisson_lot
+from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.trainers.whole_gradients import Floats, WholeGradients, WholeRows
 
 MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8
@@ -123,7 +125,7 @@ class DescentTrainer:
         least = min(facts.records, 64)
         return {"epochs": Int(1, 40, log=True), "lot": Int(least, max(least, facts.records // 4), log=True), **shared}
 
-    def calibrate(self, params: Params, facts: Facts, base: Profile) -> Descent:
+    def calibrate(self, params: Params, facts: Facts, base: Base) -> Descent:
         """The least noise with which a training stays below ``base``."""
         n = facts.records
         if self.lots == "all":
@@ -133,11 +135,11 @@ class DescentTrainer:
             steps = max(1, round(int(params["epochs"]) * n / lot))
         s = Descent(n, steps, lot, float(params["rate"]), float(params["clip"]), math.inf, self.lots)
         if self.lots == "all":
-            multiplier = math.sqrt(steps) / _gaussian_below(base)
+            multiplier = math.sqrt(steps) / base.mu
         else:
             from tacit.accounting import noise_below
 
-            multiplier = noise_below(base, records=n, lot=lot, steps=steps, sampling=self.lots)
+            multiplier = noise_below(base.table, records=n, lot=lot, steps=steps, sampling=self.lots)
         s = replace(s, multiplier=multiplier)
         if not QUIETEST <= s.scale <= LOUDEST:
             raise BadInput(
@@ -168,7 +170,7 @@ class DescentTrainer:
                 residual = residual_of(whole.scores(weights, lot), target[lot])
                 residual[~known[lot]] = 0.0
                 total = s.counted.total(whole, residual, lot)
-                weights -= update(noise.gaussian_whole_array(total, s.scale) * (s.counted.unit / s.lot))
+                weights -= update(add_noise(total, s.scale, noise) * (s.counted.unit / s.lot))
                 if step >= s.steps // 2:
                     mean += weights
                     averaged += 1
@@ -195,3 +197,27 @@ class _Update:
 
 def _outputs(facts: Facts) -> int:
     return facts.outputs if facts.outputs > 2 else 1
+
+
+def add_noise(total: Floats, scale: float, noise: Source) -> Floats:
+    """Whole numbers plus discrete Gaussian noise, (k, D): drawn in bulk from the exact source, else one by one."""
+    whole = total.astype(np.int64)
+    if noise is EXACT:
+        whole += gaussian_integers(scale, whole.shape)
+    else:
+        whole = np.array([noise.gaussian_whole(int(x), scale) for x in whole.ravel()]).reshape(whole.shape)
+    return whole.astype(float)
+
+
+def _lots(s: Descent) -> Iterator[NDArray[np.intp] | slice]:
+    """The records of each step, from the operating system's secure generator: which ones must stay secret."""
+    for _ in range(s.steps):
+        if s.sampling == "all":
+            yield slice(None)
+        elif s.sampling == "without_replacement":
+            yield draw_lot(s.records, s.lot)
+        else:
+            yield draw_poisson_lot(s.records, s.lot / s.records)
+
+
+LOGISTIC, SVM, RIDGE = DescentTrainer("logistic"), DescentTrainer("hinge"), DescentTrainer("squared")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.noise import Source
-from tacit.privacy.profiles import Profile
+from tacit.privacy.profiles import Profile, TableProfile
 from tacit.space import Params
 
 CLASSES, NUMBERS = "classes", "numbers"
@@ -36,20 +36,35 @@ class Facts:
 class EncodedRows:
     """Features (n, d), each within [-1, 1] or 0/1, and targets (n,): class numbers, or numbers within [-1, 1]. Private.
 
-    A target that is missing or outside is -1 for classes and NaN for numbers; such a row trains nothing.
+    A target that is missing or outside is -1 for classes and NaN for numbers; such a row trains nothing. ``owners`` are
+    the numbers of the persons whose rows they are, where persons have several.
     """
 
     X: NDArray[np.float64]
     target: NDArray[np.float64]
+    owners: NDArray[np.intp] | None = None
 
-    def __len__(self) -> int:
-        return len(self.X)
+    @property
+    def units(self) -> int:
+        """Records, or persons."""
+        return len(self.X) if self.owners is None else int(self.owners.max()) + 1
+
+    def by_unit(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One loss for each record, or for each person the mean of theirs."""
+        if self.owners is None:
+            return losses
+        return np.bincount(self.owners, losses) / np.bincount(self.owners)
 
     def __repr__(self) -> str:
         return f"<{len(self.X)} encoded rows, private>"
 
-    def take(self, rows: NDArray[np.intp]) -> EncodedRows:
-        return EncodedRows(self.X[rows], self.target[rows])
+
+@dataclass(frozen=True)
+class Base:
+    """What one run may cost: mu-GDP, or any profile below ``table``, which is that of mu-GDP raised to a small floor."""
+
+    mu: float
+    table: TableProfile
 
 
 class Model(Protocol):
@@ -74,8 +89,8 @@ class Trainer(Protocol):
         """Its hyper-parameters, noise excepted, from public facts alone."""
         ...
 
-    def calibrate(self, params: Params, facts: Facts, base: Profile) -> Any:
-        """Settings whose profile is at most ``base`` at every epsilon, or BadInput. Uses no data."""
+    def calibrate(self, params: Params, facts: Facts, base: Base) -> Any:
+        """Settings whose profile is at most that of ``base`` at every epsilon, or BadInput. Uses no data."""
         ...
 
     def profile(self, settings: Any) -> Profile:

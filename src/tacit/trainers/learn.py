@@ -1,0 +1,59 @@
+"""What the columns of a table hold: as declared, or learnt from the training rows with noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import BadInput, TacitError
+from tacit.privacy.noise import Source
+from tacit.schema import Column, Schema
+from tacit.schema.cells import read_cells, read_number, read_words
+from tacit.schema.rows import divide, form_of
+from tacit.trainers.column_counts import ColumnCounts
+from tacit.trainers.preparation import Preparation
+from tacit.trainers.search_cost import SearchCost
+from tacit.trainers.trainer import CLASSES
+
+
+def learn_preparation(X: Any, y: Any, task: str, cost: SearchCost, noise: Source) -> Preparation:
+    """Kinds, ranges, cuts, words and labels from training rows, with noise: ``cost.columns``-GDP for one row replaced.
+
+    Edges. Labels that too few rows have for the noise are left out; such rows train nothing and count as wrong.
+    """
+    form, names = form_of(X)
+    counts = ColumnCounts(len(names) + 1, cost.columns, cost.missed)
+    described = [counts.describe(n, c, noise) for n, c in zip(names, divide(X, form, names), strict=True)]
+    aim = _labels(y, counts, noise) if task == CLASSES else counts.describe("target", y, noise)[0]
+    if aim.kind != ("category" if task == CLASSES else "number"):
+        raise TacitError("the target holds words; a number cannot be predicted from it")
+    schema = Schema(tuple(column for column, _ in described), aim, form=form)
+    return Preparation(schema, {column.name: cuts for column, cuts in described if cuts})
+
+
+def declared_preparation(X: Any, schema: Schema) -> Preparation:
+    """The same from a declared schema: nothing is read off the data."""
+    if not schema.declared:
+        raise BadInput(
+            "a schema to train with must be declared as public (Schema.declare or Schema.read): one that was read off "
+            "rows tells of them. Without a schema, columns are learnt with noise. Nothing was spent"
+        )
+    form, names = form_of(X)
+    if form != "frame" and len(names) != len(schema.columns):
+        raise BadInput(f"the schema names {len(schema.columns)} columns, and the rows have {len(names)}")
+    return Preparation(Schema(schema.columns, schema.target, True, form), {})
+
+
+def _labels(y: Any, counts: ColumnCounts, noise: Source) -> Column:
+    words, odd = read_words(read_cells(y))
+    common, _ = counts.common_words(words[~odd & (words == words)], noise)
+    if len(common) < 2:
+        raise TacitError(
+            f"fewer than two labels are frequent enough to be seen through the noise: a label needs about "
+            f"{counts.threshold} training rows. Declare the labels in a schema, or use a larger table or budget"
+        )
+    numbers = [read_number(word) for word in common]
+    if all(v is not None and float(v).is_integer() for v in numbers):
+        return Column("target", "category", tuple(sorted(int(v) for v in numbers if v is not None)))
+    return Column("target", "category", tuple(sorted(common)))

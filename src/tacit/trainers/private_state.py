@@ -1,0 +1,91 @@
+"""What a training must remember until its release, and nobody may see: a folder marked private, wiped afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadInput
+
+WORDS = "PRIVATE: the state of a training that is not finished. It is wiped when the model is released.\n"
+
+
+class PrivateState:
+    """Named values in a folder of mode 0700, each on disk before it counts; in memory without a folder.
+
+    Edges. A file cut short by a crash was never there: it is written beside and moved. A value is stored once.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder, self._memory = folder, dict[str, Any]()
+        if folder is None:
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(folder, 0o700)
+        self._write("README", WORDS.encode())
+
+    def __repr__(self) -> str:
+        return "<the private state of a training>"
+
+    def load(self, name: str) -> Any:
+        """A value that was stored, or None."""
+        if self.folder is None:
+            return self._memory.get(name)
+        try:
+            return pickle.loads((self.folder / name).read_bytes())
+        except FileNotFoundError:
+            return None
+        except Exception:
+            raise BadInput(
+                f"{self.folder / name} is not what was written there: the training cannot go on. Start again with "
+                "another folder, which is paid for anew"
+            ) from None
+
+    def store(self, name: str, value: Any) -> Any:
+        """Keep a value, durably, and give it back."""
+        if self.folder is None:
+            self._memory[name] = value
+        else:
+            self._write(name, pickle.dumps(value))
+        return value
+
+    def agree(self, terms: dict[str, Any]) -> None:
+        """Store the terms of the training, or refuse a folder that was begun under others."""
+        mine = json.loads(json.dumps(terms))
+        stored = self.load("terms")
+        if stored is None:
+            self.store("terms", mine)
+        elif stored != mine:
+            other = ", ".join(sorted(k for k in {*stored, *mine} if stored.get(k) != mine.get(k)))
+            raise BadInput(f"{self.folder} was begun under other terms ({other}); use another folder")
+
+    def wipe(self) -> None:
+        """Overwrite and remove everything."""
+        self._memory.clear()
+        if self.folder is None or not self.folder.exists():
+            return
+        for file in self.folder.iterdir():
+            with file.open("r+b") as handle:
+                handle.write(b"\0" * file.stat().st_size)
+                handle.flush()
+                os.fsync(handle.fileno())
+        shutil.rmtree(self.folder)
+
+    def _write(self, name: str, content: bytes) -> None:
+        assert self.folder is not None
+        part = self.folder / f"{name}.part"
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.folder / name)
+        directory = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

@@ -1,0 +1,77 @@
+"""What a whole private training costs: columns learnt with noise, then the best of a secret number of runs.
+
+    mu_c    of the columns, 0 where the schema was declared           law    of the number K of runs
+    mu      of one run: its training, or its score on validation rows, whichever a record meets
+    floor   what may go wrong in one run altogether, so that profiles with heavier tails than a Gaussian's fit below
+
+A record is a training row, a validation row or a test row. A training row meets the columns and every training; a
+validation row meets every score; a test row meets the released score alone. So the first is what counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from tacit.errors import BadInput, GuaranteeError
+from tacit.privacy.composed_profile import ComposedProfile
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.profiles import GaussianProfile, Profile, epsilon_at, tabulate
+from tacit.privacy.run_laws import RunLaw
+from tacit.privacy.selection import select
+from tacit.trainers.trainer import Base
+
+FLOOR, LOST, BITS = 1e-3, 1e-2, 1e-4  # shares of delta: for the floors of all runs, for lone words, for the sampler
+COLUMNS = 0.2  # mu of the columns, as a share of the budget's own mu
+
+
+@dataclass(frozen=True)
+class SearchCost:
+    """A budget (epsilon, delta) divided: see the head of this file."""
+
+    budget: Budget
+    law: RunLaw
+    columns: float  # mu_c
+
+    def __post_init__(self) -> None:
+        if self.budget.notion != "approximate":
+            raise BadInput(
+                f"training needs a budget with epsilon and delta, such as Budget.approximate(1.0, 1e-6), got {self.budget}"
+            )
+
+    @property
+    def missed(self) -> float:
+        """The chance that a lone word comes out of a column, on either of two neighbours."""
+        return LOST * self.budget.delta / (1 + math.exp(self.budget.amount)) / 2
+
+    @property
+    def floor(self) -> float:
+        return FLOOR * self.budget.delta / self.law.mean
+
+    def profile(self, mu: float) -> Profile:
+        """The profile of the whole search if one run is mu-GDP, or below that raised to the floor."""
+        table = tabulate(GaussianProfile(mu), floor=self.floor)
+        whole = select(table, self.law)
+        if not self.columns:
+            return whole
+        return ComposedProfile(self.columns, tabulate(whole, floor=5 * FLOOR * self.budget.delta))
+
+    def epsilon(self, mu: float) -> float:
+        """Epsilon of the search at the budget's delta, less what lone words and the sampler may take of it."""
+        return epsilon_at(self.profile(mu), self.budget.delta * (1 - LOST - BITS))
+
+    @cached_property
+    def base(self) -> Base:
+        """The most that one run may cost, to one part in a thousand."""
+        low, high = 0.0, self.budget.mu()
+        if self.epsilon(high / 1000) > self.budget.amount:
+            raise GuaranteeError(
+                f"({self.budget}) leaves nothing for the runs: about {self.law.mean:.3g} are expected. Use a larger "
+                "epsilon or fewer runs. Nothing was spent"
+            )
+        low = high / 1000
+        while high - low > 1e-3 * low:
+            mu = math.sqrt(low * high)
+            low, high = (mu, high) if self.epsilon(mu) <= self.budget.amount else (low, mu)
+        return Base(low, tabulate(GaussianProfile(low), floor=self.floor))

@@ -1,0 +1,327 @@
+"""tacit.train: from a private table to a released model, the search for its hyper-parameters included in the price.
+
+    1  divide the rows, by position, into training, validation and test rows
+    2  debit and commit the whole budget
+    3  learn what the columns hold, with noise, from the training rows; or take the schema that was declared
+    4  draw a secret number K; K times draw a setting, train with noise, score with noise on the validation rows
+    5  release the best run, with a fresh score from the test rows
+
+A record is in one part only, so what it costs is the largest of what the parts cost, not their sum.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, TacitError, choice, positive
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.mechanisms import SIMULATED
+from tacit.privacy.noise import EXACT, Source, prepared
+from tacit.privacy.release import Payment, Release, digest
+from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
+from tacit.schema import Schema
+from tacit.schema.rows import is_frame
+from tacit.space import Space
+from tacit.trainers.learn import declared_preparation, learn_preparation
+from tacit.trainers.parts import Part, divide_rows
+from tacit.trainers.preparation import Preparation
+from tacit.trainers.private_state import PrivateState
+from tacit.trainers.runs import Run, Search, best_of
+from tacit.trainers.scoring import SCORING, Scoring
+from tacit.trainers.search_cost import COLUMNS, SearchCost
+from tacit.trainers.trained import PublishedModel, Trained
+from tacit.trainers.trainer import CLASSES, EncodedRows, Facts, Trainer
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
+SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
+SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
+SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
+SHARES = (0.7, 0.15, 0.15)
+PRIVATE = "private"
+
+
+def train(
+    trainer: str | Trainer,
+    X: Any,
+    y: Any = None,
+    space: Mapping[str, Any] | Space | None = None,
+    *,
+    budget: Budget,
+    runs: float = 40,
+    schema: Schema | None = None,
+    target: str | None = None,
+    groups: Any = None,
+    scoring: str | None = None,
+    parts: tuple[float, float, float] = SHARES,
+    hide_runs: bool = False,
+    ledger: Ledger | None = None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    seed: int = 0,
+    noise: Source = EXACT,
+) -> Release[Trained]:
+    """Train many models with differential privacy on a table, release the best one, and charge once for everything.
+
+    ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object. ``X`` is a DataFrame, an array or a list of
+    rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained.
+    ``schema`` says what the columns hold, as public facts; without one it is learnt from the training rows with noise,
+    paid from the budget. ``groups`` says whose row each row is, where persons have several.
+
+    Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
+    whatever it was used for: training, choosing hyper-parameters, scoring. It covers the model, its hyper-parameters
+    and its score. Premise: the number of runs and the time they took stay secret; with ``hide_runs`` all runs that
+    could happen are done, and nothing need be hidden.
+    Follows. Liu and Talwar (2019), Papernot and Steinke (2022); the bound is docs/proofs/selection.md.
+    Edges. The number of records (or persons) and the names of the columns are public. Of a person with several rows one
+    row trains. A label that does not fit counts as wrong. ``out`` is a folder for the model, the certificate and, until
+    the release, a private state from which a killed training goes on; it is wiped then.
+
+    >>> import numpy as np, tacit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (6000, 3))
+    >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    >>> release = tacit.train("logistic", X, y, budget=tacit.Budget.approximate(2.0, 1e-6), runs=4, progress=False)
+    >>> release.value.score < 0.3, release.guarantee.epsilon(1e-6) <= 2.0
+    (True, True)
+    """
+    chosen = load_trainer(trainer)
+    table, labels = separate_target(X, y, target)
+    training, validation, test = divide_rows(len(labels), groups, parts, seed)
+    job = Training(
+        chosen,
+        Table(table, labels, training.one_each(), validation, test),
+        SearchCost(budget, make_law(runs), 0.0 if schema is not None else COLUMNS * budget.mu()),
+        None if schema is None else declared_preparation(table, schema),
+        None if space is None else Space(space),
+        load_scoring(scoring, chosen.task),
+        hide_runs,
+        RECORD if groups is None else PERSON,
+        noise,
+    )
+    job.rehearse()
+    from tacit.run.study import kept
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(kept(out)) if out is not None else None
+        state = PrivateState(folder.path / PRIVATE if folder is not None else None)
+        release = job.release(state, ledger, executor)
+        if folder is not None:
+            write_model(folder.path, release)
+            state.wipe()
+    return release
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows, labels, and the three parts. Private."""
+
+    rows: Any
+    labels: Any
+    training: Part
+    validation: Part
+    test: Part
+
+    def cells(self, part: Part) -> tuple[Any, Any]:
+        """Rows and labels of a part."""
+        return _take(self.rows, part.rows), _take(self.labels, part.rows)
+
+    def encode(self, part: Part, preparation: Preparation) -> EncodedRows:
+        return preparation.rows(*self.cells(part), part.owners)
+
+    def __repr__(self) -> str:
+        return "<a table, private>"
+
+
+@dataclass(frozen=True, repr=False)
+class Training:
+    """A training that was checked: nothing has been spent, drawn or read of the rows yet."""
+
+    trainer: Trainer
+    table: Table
+    cost: SearchCost
+    declared: Preparation | None
+    space: Space | None
+    scoring: Scoring
+    hide_runs: bool
+    unit: str
+    noise: Source
+
+    def __repr__(self) -> str:
+        return f"<a training with {self.trainer.name}>"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.noise.simulated:
+            return Guarantee.none(SIMULATED, self.unit)
+        secret = () if self.hide_runs else (SECRET,)
+        budget = self.cost.budget
+        return Guarantee(budget, self.unit, (*secret, *self.trainer.premises), SOURCE, budget.delta)
+
+    def rehearse(self) -> None:
+        """Refuse what cannot work, on made-up rows, before anything is spent."""
+        outputs = 2 if self.trainer.task == CLASSES else 1
+        facts = Facts(self.table.training.units, 5, self.trainer.task, outputs)
+        if self.declared is not None:
+            facts = self.declared.facts(self.table.training.units)
+            if facts.task != self.trainer.task:
+                raise BadInput(f"{self.trainer.name} predicts {self.trainer.task}, and the schema's target is {facts.task}")
+        nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
+        self._search(facts, nothing, nothing).rehearse()
+
+    def release(self, state: PrivateState, ledger: Ledger | None, executor: Executor | None) -> Release[Trained]:
+        """Steps 2 to 5 of the head of this file; each is stored before the next begins."""
+        state.agree(self.terms())
+        if not self.noise.simulated:
+            prepared()
+        payment = self._pay(state, ledger)
+        preparation = state.load("preparation") or state.store("preparation", self._prepare())
+        facts = preparation.facts(self.table.training.units)
+        encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
+        search = self._search(facts, *encoded)
+        K = state.load("runs") or state.store("runs", draw_runs(self.cost.law))
+        run_all(search, self.cost.law.largest if self.hide_runs else K, state, executor)
+        winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
+        if winner.model is None:
+            raise TacitError("every training failed, so there is nothing to release. The budget stays spent")
+        loss = state.load("loss")
+        if loss is None:
+            test = self.table.encode(self.table.test, preparation)
+            loss = state.store("loss", search.score(winner.model, test, self.cost.budget.mu()))
+        value = self._trained(winner, preparation, loss)
+        if ledger is not None and payment is not None:
+            ledger.settle(payment, digest(value))
+        return Release(value, self.guarantee, payment)
+
+    def terms(self) -> dict[str, Any]:
+        """What a state is about; a training begun under other terms is not gone on with."""
+        t = self.table
+        sizes = [part.units for part in (t.training, t.validation, t.test)]
+        about = {"trainer": self.trainer.name, "sizes": sizes, "budget": self.cost.budget.to_json(), "unit": self.unit}
+        about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "scoring": self.scoring.name}
+        schema = self.declared.to_json() if self.declared else None
+        return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
+
+    def _search(self, facts: Facts, training: EncodedRows, validation: EncodedRows) -> Search:
+        space = self.space or Space(self.trainer.space(facts))
+        return Search(
+            self.trainer, space, facts, self.cost.base, self.scoring.losses, training, validation, self.noise
+        )
+
+    def _prepare(self) -> Preparation:
+        if self.declared is not None:
+            return self.declared
+        rows, labels = self.table.cells(self.table.training)
+        return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
+
+    def _pay(self, state: PrivateState, ledger: Ledger | None) -> Payment | None:
+        if ledger is None:
+            return None
+        run = state.load("id") or state.store("id", uuid.uuid4().hex)
+        purpose = f"train {self.trainer.name}, run {run}"
+        made = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose]
+        if made:
+            return Payment(ledger.id, ledger.name, made[0].number, made[0].hash)
+        return ledger.charge(self.guarantee, purpose)
+
+    def _trained(self, winner: Run, preparation: Preparation, loss: float) -> Trained:
+        assert winner.model is not None
+        low, high = preparation.target.range or (0.0, 1.0)
+        mean, units = min(max(loss, 0.0), 1.0), self.table.test.units
+        unit = self.scoring.in_units(1.0, high - low)
+        deviation = 1 / (units * self.cost.budget.mu())
+        sampling = math.sqrt(mean * (1 - mean) / units)  # the most that losses within [0, 1] of this mean can vary
+        return Trained(
+            PublishedModel(preparation, winner.model, self.trainer.name),
+            winner.params,
+            mean * unit,
+            self.scoring.name,
+            deviation * unit,
+            sampling * unit,
+            {"records": self.table.training.units, "test": units, "base_mu": self.cost.base.mu},
+        )
+
+
+def run_all(search: Search, runs: int, state: PrivateState, executor: Executor | None) -> None:
+    """Do the runs that are not stored yet, here or on an executor, and store each as it ends."""
+    todo = [i for i in range(runs) if state.load(f"run-{i}") is None]
+    if executor is None:
+        for i in todo:
+            state.store(f"run-{i}", search.run())
+        return
+    running: dict[Future[Run], int] = {}
+    try:
+        running = {executor.submit(search.run): i for i in todo}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                state.store(f"run-{running.pop(future)}", future.result())
+        return
+    except Exception as error:  # by type alone: an executor's message may quote what was sent
+        kind = "a worker died" if isinstance(error, BrokenExecutor) else type(error).__name__
+    finally:
+        for future in running:
+            future.cancel()
+    raise TacitError(f"the executor could not do a run ({kind}). Call again with the same out: what was done is kept")
+
+
+def make_law(runs: float) -> Capped:
+    """About ``runs`` runs, and never more than three times as many."""
+    return Capped(NegativeBinomial.with_mean(positive("runs", runs), SHAPE), max(2, round(CAP * runs)))
+
+
+def load_trainer(trainer: str | Trainer) -> Trainer:
+    from tacit.trainers import TRAINERS, load
+
+    if not isinstance(trainer, str):
+        return trainer
+    found: Trainer = load(choice("trainer", trainer, tuple(TRAINERS)))
+    return found
+
+
+def load_scoring(name: str | None, task: str) -> Scoring:
+    fitting = {s.name: s for s in SCORING.values() if s.task == task}
+    return fitting[choice("scoring", name, tuple(fitting))] if name else next(iter(fitting.values()))
+
+
+def separate_target(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
+    """Rows without the target, and the target."""
+    if (y is None) == (target is None):
+        raise BadInput("give y, or the name of the column that holds it as target; one of the two")
+    if target is not None:
+        if not is_frame(X) or target not in X.columns:
+            raise BadInput(f"target={target!r} must name a column of a DataFrame")
+        X, y = X.drop(columns=[target]), X[target]
+    if len(X) != len(y):
+        raise BadInput(f"X has {len(X)} rows and y has {len(y)}; they must agree")
+    return X, y
+
+
+def write_model(folder: Path, release: Release[Trained]) -> None:
+    """model.json where the model is made of numbers alone, model.joblib always, certificate.json."""
+    import json
+
+    import joblib
+
+    model = release.value.model
+    if model.portable:
+        (folder / "model.json").write_text(json.dumps(model.to_json()) + "\n")
+    joblib.dump(model, folder / "model.joblib")
+    (folder / "certificate.json").write_text(json.dumps(release.certificate(), indent=1) + "\n")
+
+
+def _take(rows: Any, at: Any) -> Any:
+    if hasattr(rows, "iloc"):
+        return rows.iloc[at]
+    return rows[at] if isinstance(rows, np.ndarray) else [rows[i] for i in at]
