@@ -20,7 +20,9 @@ def one(X: np.ndarray, residual: np.ndarray, counted: WholeGradients) -> np.ndar
     return counted.total(WholeRows.of(X), residual.copy())
 
 
-@given(x=st.lists(NUMBER, min_size=3, max_size=3), r=st.lists(NUMBER, min_size=2, max_size=2), clip=st.floats(1e-5, 1e5))
+@given(
+    x=st.lists(NUMBER, min_size=3, max_size=3), r=st.lists(NUMBER, min_size=2, max_size=2), clip=st.floats(1e-5, 1e5)
+)
 @settings(max_examples=300, deadline=None)
 def test_one_record_adds_whole_numbers_within_reach(x: list[float], r: list[float], clip: float) -> None:
     counted = WholeGradients(clip, 1000)

@@ -3,7 +3,7 @@
     L      privacy loss of the Gaussian mechanism: N(mu^2/2, mu^2) under its own data
     H_x    hockey-stick divergence of what comes after, delta at epsilon = log x
 
-    delta(eps) = E_L [ H_{e^(eps - L)} ]                    (both on the same record; Zhu, Dong and Wang 2022, Theorem 10)
+    delta(eps) = E_L [ H_{e^(eps - L)} ]                    (Zhu, Dong and Wang 2022, Theorem 10)
 
 H falls as its epsilon rises, so on every cell of a grid of L the upper end is taken: the sum is never below.
 """

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tacit.errors import choice
-
 SHIPPED: dict[str, str] = {
     "sparse_vector": "sparse_vector:SparseVector",
     "output_perturbation": "output_perturbation:OutputPerturbation",

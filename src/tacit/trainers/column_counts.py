@@ -36,7 +36,7 @@ MOST_WORDS = 100  # of one column
 
 
 def make_edges() -> Floats:
-    """Ends of the bins: bin j is [edges[j-1], edges[j]); the middle one holds 0, the first and last what lies beyond."""
+    """Ends of the bins: bin j is [edges[j-1], edges[j]); the middle one holds 0, the outer ones what lies beyond."""
     ends = 10.0 ** (np.arange(SMALLEST * PER_DECADE, LARGEST * PER_DECADE + 1) / PER_DECADE)
     return np.concatenate([-ends[::-1], ends])
 
@@ -61,7 +61,7 @@ class ColumnCounts:
     def threshold(self) -> int:
         """tau: noise on a count of 0 reaches it with probability at most ``missed`` / d.
 
-        A discrete Gaussian's tail beyond t is at most the continuous one's beyond t - 1, relatively to LATTICE and less.
+        A discrete Gaussian's tail beyond t is at most the continuous one's beyond t - 1, but for a part in 1e9.
         """
         return math.ceil(-float(ndtri(self.missed / self.columns / 1.001)) * self.scale) + 1
 

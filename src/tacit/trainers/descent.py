@@ -90,7 +90,7 @@ class DescentTrainer:
     floating point. Momentum, Adam and the averaging of weights work on noisy sums and cost nothing.
     Follows. Abadi et al. (2016) for noisy gradient descent; docs/proofs/private-training.md for the rest.
     Differs. By default every step takes all records, which costs exactly what one Gaussian mechanism of
-    sqrt(steps) / sigma costs. For linear models it needs a hundred steps, not thousands, at the same noise on the whole.
+    sqrt(steps) / sigma costs. A linear model then needs a hundred steps, not thousands.
     Edges. A row without a target adds nothing to a sum. Features are cut to [-64, 64].
     """
 

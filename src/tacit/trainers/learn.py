@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tacit.errors import BadInput, TacitError
 from tacit.privacy.noise import Source
 from tacit.schema import Column, Schema

@@ -1,7 +1,7 @@
 """Residuals of linear models: the derivative of one record's loss by its scores. Each depends on its own record alone.
 
-    s   scores of a record (k,), k = 1 unless there are three classes or more
-    t   target: the number of its class, or a number within [-1, 1]
+s   scores of a record (k,), k = 1 unless there are three classes or more
+t   target: the number of its class, or a number within [-1, 1]
 """
 
 from __future__ import annotations

@@ -74,6 +74,9 @@ def number_persons(groups: Any, records: int) -> Rows:
     words, odd = read_words(cells)
     numbers: dict[Any, int] = {}
     return np.array(
-        [numbers.setdefault(row if o or w != w else w, len(numbers)) for row, (w, o) in enumerate(zip(words, odd, strict=True))],
+        [
+            numbers.setdefault(row if o or w != w else w, len(numbers))
+            for row, (w, o) in enumerate(zip(words, odd, strict=True))
+        ],
         np.intp,
     )

@@ -70,7 +70,10 @@ class Preparation:
 
     def features(self, X: Any) -> Floats:
         """Features of rows, (n, d)."""
-        parts = [self._column(c, cells) for c, cells in zip(self.schema.columns, divide(X, self.schema.form, self.schema.columns), strict=True)]
+        parts = [
+            self._column(c, cells)
+            for c, cells in zip(self.schema.columns, divide(X, self.schema.form, self.schema.columns), strict=True)
+        ]
         return np.hstack(parts)
 
     def _column(self, column: Column, cells: Any) -> Floats:

@@ -37,7 +37,7 @@ class SearchCost:
     def __post_init__(self) -> None:
         if self.budget.notion != "approximate":
             raise BadInput(
-                f"training needs a budget with epsilon and delta, such as Budget.approximate(1.0, 1e-6), got {self.budget}"
+                f"training needs a budget with a delta, such as Budget.approximate(1.0, 1e-6), got ({self.budget})"
             )
 
     @property

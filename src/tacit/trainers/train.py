@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -177,7 +177,9 @@ class Training:
         if self.declared is not None:
             facts = self.declared.facts(self.table.training.units)
             if facts.task != self.trainer.task:
-                raise BadInput(f"{self.trainer.name} predicts {self.trainer.task}, and the schema's target is {facts.task}")
+                raise BadInput(
+                    f"{self.trainer.name} predicts {self.trainer.task}, and the schema's target is {facts.task}"
+                )
         nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
         self._search(facts, nothing, nothing).rehearse()
 
@@ -192,7 +194,7 @@ class Training:
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         search = self._search(facts, *encoded)
         K = state.load("runs") or state.store("runs", draw_runs(self.cost.law))
-        run_all(search, self.cost.law.largest if self.hide_runs else K, state, executor)
+        run_all(search, (self.cost.law.largest or K) if self.hide_runs else K, state, executor)
         winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
         if winner.model is None:
             raise TacitError("every training failed, so there is nothing to release. The budget stays spent")
@@ -209,16 +211,19 @@ class Training:
         """What a state is about; a training begun under other terms is not gone on with."""
         t = self.table
         sizes = [part.units for part in (t.training, t.validation, t.test)]
-        about = {"trainer": self.trainer.name, "sizes": sizes, "budget": self.cost.budget.to_json(), "unit": self.unit}
+        about: dict[str, Any] = {
+            "trainer": self.trainer.name,
+            "sizes": sizes,
+            "budget": self.cost.budget.to_json(),
+            "unit": self.unit,
+        }
         about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "scoring": self.scoring.name}
         schema = self.declared.to_json() if self.declared else None
         return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
 
     def _search(self, facts: Facts, training: EncodedRows, validation: EncodedRows) -> Search:
         space = self.space or Space(self.trainer.space(facts))
-        return Search(
-            self.trainer, space, facts, self.cost.base, self.scoring.losses, training, validation, self.noise
-        )
+        return Search(self.trainer, space, facts, self.cost.base, self.scoring.losses, training, validation, self.noise)
 
     def _prepare(self) -> Preparation:
         if self.declared is not None:

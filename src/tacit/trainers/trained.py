@@ -1,4 +1,4 @@
-"""What a private training releases: a model that reads tables, its hyper-parameters, and a score it did not choose by."""
+"""What a private training releases: a model that reads tables, its hyper-parameters, and a score from fresh rows."""
 
 from __future__ import annotations
 
@@ -88,4 +88,9 @@ class Trained:
 
     def to_json(self) -> dict[str, Any]:
         about = {name: plain(getattr(self, name)) for name in ("params", "score", "metric", "deviation", "sampling")}
-        return {**about, "trainer": self.model.trainer, "model_digest": self.model.digest(), "details": plain(self.details)}
+        return {
+            **about,
+            "trainer": self.model.trainer,
+            "model_digest": self.model.digest(),
+            "details": plain(self.details),
+        }

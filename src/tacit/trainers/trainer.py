@@ -61,7 +61,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Base:
-    """What one run may cost: mu-GDP, or any profile below ``table``, which is that of mu-GDP raised to a small floor."""
+    """What one run may cost: mu-GDP, or any profile below ``table``, that of mu-GDP raised to a small floor."""
 
     mu: float
     table: TableProfile
