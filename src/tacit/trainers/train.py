@@ -31,6 +31,7 @@ from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
 from tacit.schema import Schema
 from tacit.schema.rows import is_frame
 from tacit.space import Space
+from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
@@ -50,6 +51,8 @@ SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md
 SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
 SHARES = (0.7, 0.15, 0.15)
 PRIVATE = "private"
+LOUD = 0.1  # noise on a validation score, in units of the loss
+MANY_COLUMNS = 10
 
 
 def train(
@@ -180,8 +183,26 @@ class Training:
                 raise BadInput(
                     f"{self.trainer.name} predicts {self.trainer.task}, and the schema's target is {facts.task}"
                 )
+        self._refuse_loud_noise()
         nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
         self._search(facts, nothing, nothing).rehearse()
+
+    def _refuse_loud_noise(self) -> None:
+        base, validation = self.cost.base.mu, self.table.validation.units
+        if 1 / (validation * base) > LOUD:
+            raise BadInput(
+                f"each of about {self.cost.law.mean:.0f} models would be scored with noise of standard deviation "
+                f"{1 / (validation * base):.2g} on {validation} validation rows: no better than a random choice. Use "
+                f"{math.ceil(1 / (LOUD * validation * base))} times the rows or the epsilon, or fewer runs. Nothing "
+                "was spent"
+            )
+        counts = ColumnCounts(MANY_COLUMNS, self.cost.columns, self.cost.missed) if self.declared is None else None
+        if counts is not None and counts.threshold > self.table.training.units / 2:
+            raise BadInput(
+                f"learning what the columns hold would need about {2 * counts.threshold} training rows at this budget, "
+                f"got {self.table.training.units}: declare them (Schema.declare, --schema), or use a larger epsilon. "
+                "Nothing was spent"
+            )
 
     def release(self, state: PrivateState, ledger: Ledger | None, executor: Executor | None) -> Release[Trained]:
         """Steps 2 to 5 of the head of this file; each is stored before the next begins."""
@@ -235,11 +256,7 @@ class Training:
         if ledger is None:
             return None
         run = state.load("id") or state.store("id", uuid.uuid4().hex)
-        purpose = f"train {self.trainer.name}, run {run}"
-        made = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose]
-        if made:
-            return Payment(ledger.id, ledger.name, made[0].number, made[0].hash)
-        return ledger.charge(self.guarantee, purpose)
+        return ledger.charge(self.guarantee, f"train {self.trainer.name}", key=f"train {run}")
 
     def _trained(self, winner: Run, preparation: Preparation, loss: float) -> Trained:
         assert winner.model is not None
