@@ -24,7 +24,6 @@ Floats = NDArray[np.float64]
 FEATURE_BITS = 12  # a
 SUM_BITS = 52  # partial sums stay below 2^52
 LARGEST_FEATURE = 64.0  # of a coordinate, in absolute value
-SHY = 1 - 2.0**-40  # covers the few roundings in computing |x|, |r| and L / (|x| |r|)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,7 +102,9 @@ class WholeGradients:
         """
         np.nan_to_num(residual, copy=False, nan=0.0, posinf=1e100, neginf=-1e100)
         size = np.sqrt(np.einsum("ij,ij->i", residual, residual))
-        largest = SHY * self.clip / rows.norm[lot]
+        # |x| and |r| are sums of D and k rounded squares: this covers their roundings and those of the quotient
+        shy = 1 - (rows.X.shape[1] + residual.shape[1] + 16) * 2.0**-52
+        largest = shy * self.clip / rows.norm[lot]
         residual *= np.minimum(1.0, largest / np.maximum(size, 1e-300))[:, None]
         residual *= 2.0**self.residual_bits
         np.trunc(residual, out=residual)  # towards 0, so that no norm grows
