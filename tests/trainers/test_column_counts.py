@@ -1,0 +1,98 @@
+"""Columns learnt with noise: what one row moves, words that a single row holds, and what is read off the counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from tacit.privacy.noise import EXACT, Simulation
+from tacit.trainers.column_counts import EDGES, ColumnCounts, believe, place_cuts, read_column
+
+
+class Spy:
+    """Records what is counted, and adds nothing."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        self.seen.append(value)
+        return value
+
+
+def counted(cells: list[object]) -> np.ndarray:
+    spy = Spy()
+    ColumnCounts(1, 1.0, 1e-9).describe("c", cells, spy)  # type: ignore[arg-type]
+    return np.array(spy.seen)
+
+
+@pytest.mark.parametrize("other", [7, "north", None, "n/a", float("nan"), 1e300, -5.0, [1], b"x", 10**400, "7.0", ""])
+def test_one_cell_replaced_moves_two_counts_by_one_at_most(other: object) -> None:
+    cells: list[object] = ["north"] * 50 + ["west"] * 40 + list(range(30))
+    before = counted(cells)
+    bins = len(EDGES) + 1
+    for place in (0, 60, 100):
+        after = counted([*cells[:place], other, *cells[place + 1 :]])
+        moved = np.abs(after[:bins] - before[:bins]).sum()
+        words = sum(after[bins:]) - sum(before[bins:])
+        assert moved <= 2
+        assert abs(words) <= 1
+        assert moved + abs(words) <= 2
+
+
+def test_a_lone_word_comes_out_as_rarely_as_stated() -> None:
+    """With a chance of 1% in each of 3 columns if its count were 0, at most 2% with its count of 1: 60 of 3,000.
+
+    Fails by chance once in 10,000, by four standard deviations.
+    """
+    counts, noise = ColumnCounts(3, 0.5, 0.03), Simulation(4)
+    seen = sum(bool(counts.common_words(np.array(["lone"]), noise)[0]) for _ in range(3000))
+    assert 0 < seen <= 60 + 4 * np.sqrt(60)
+
+
+def test_the_threshold_holds_against_the_exact_tail() -> None:
+    for columns, mu, missed in ((1, 0.1, 1e-8), (20, 0.05, 1e-12), (100, 1.0, 1e-6)):
+        counts = ColumnCounts(columns, mu, missed)
+        assert columns * ndtr(-(counts.threshold - 1) / counts.scale) <= missed
+
+
+def test_numbers_get_a_range_and_cuts_and_words_a_list() -> None:
+    rng = np.random.default_rng(0)
+    counts = ColumnCounts(2, 0.5, 1e-8)
+    column, cuts = counts.describe("age", rng.normal(50, 12, 5000), EXACT)
+    assert column.kind == "number"
+    assert column.range is not None
+    assert 0 < column.range[0] < 35 < 70 < column.range[1] < 200
+    assert 3 <= len(cuts) <= 8
+    column, _ = counts.describe("ward", np.where(rng.random(5000) < 0.3, "north", "west"), EXACT)
+    assert column.categories == ("west", "north")
+
+
+def test_empty_columns_are_numbers_in_a_range() -> None:
+    column, cuts = ColumnCounts(1, 1.0, 1e-9).describe("nothing", [None] * 500, EXACT)
+    assert (column.kind, column.range, cuts) == ("number", (-1.0, 1.0), ())
+
+
+def test_noise_alone_is_not_believed() -> None:
+    """At five standard deviations, 20 columns of noise show nothing; fails by chance once in 300."""
+    rng = np.random.default_rng(2)
+    assert not any(believe(rng.normal(0, 100, len(EDGES) + 1), 100.0).any() for _ in range(20))
+
+
+def test_cuts_leave_about_equal_shares_and_set_zero_apart() -> None:
+    shares = np.zeros(len(EDGES) + 1)
+    middle = len(shares) // 2
+    shares[middle], shares[middle + 60 : middle + 70] = 0.8, 0.02
+    ends = np.concatenate([EDGES[:1], EDGES, EDGES[-1:]])
+    cuts = place_cuts(shares, ends)
+    assert cuts[0] == ends[middle + 1]
+    assert len(cuts) <= 3
+
+
+def test_cells_are_read_one_by_one() -> None:
+    numbers, words = read_column(["3", "x", None, 4.5, "n/a"])
+    assert np.array_equal(numbers, [3.0, np.nan, np.nan, 4.5, np.nan], equal_nan=True)
+    assert words.tolist() == ["", "x", "", "", ""]
