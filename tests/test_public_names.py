@@ -33,6 +33,7 @@ PUBLIC = {
     "pareto",
     "plan",
     "private",
+    "train",
     "tune",
 }
 

@@ -23,6 +23,7 @@ TRAINERS: dict[str, str] = {
     "logistic": "descent:LOGISTIC",
     "svm": "descent:SVM",
     "ridge": "descent:RIDGE",
+    "logistic-lots": "descent:LOGISTIC_LOTS",
 }
 
 

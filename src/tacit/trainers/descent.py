@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
 from tacit.privacy.bulk_noise import gaussian_integers
+from tacit.privacy.lot_noise import lot_curve, noise_below
 from tacit.privacy.mechanisms import LATTICE
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
@@ -33,7 +34,7 @@ from tacit.trainers.whole_gradients import Floats, WholeGradients, WholeRows
 MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8
 QUIETEST, LOUDEST = 2.0**12, 2.0**56  # of the noise in whole numbers: a fine lattice, and draws that fit 64 bits
 OPTIMISERS = ("momentum", "adam")
-LOTS = ("all", "without_replacement", "poisson")
+LOTS = ("all", "without_replacement")
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,8 @@ class DescentTrainer:
         if self.lots == "all":
             multiplier = math.sqrt(steps) / base.mu
         else:
-            from tacit.accounting import noise_below
-
-            multiplier = noise_below(base.table, records=n, lot=lot, steps=steps, sampling=self.lots)
+            found = noise_below(base.table, clip=s.clip, records=n, lot=lot, steps=steps, scheme=self.lots)
+            multiplier = float(found[0]) / (2 * s.clip)
         s = replace(s, multiplier=multiplier)
         if not QUIETEST <= s.scale <= LOUDEST:
             raise BadInput(
@@ -150,10 +150,9 @@ class DescentTrainer:
     def profile(self, settings: Descent) -> Profile:
         if settings.sampling == "all":
             return GaussianProfile(math.sqrt(settings.steps) / settings.multiplier)
-        from tacit.accounting import sampled_profile
-
         s = settings
-        return sampled_profile(noise=s.multiplier, records=s.records, lot=s.lot, steps=s.steps, sampling=s.sampling)
+        noise = 2 * s.clip * s.multiplier
+        return lot_curve(noise=noise, clip=s.clip, records=s.records, lot=s.lot, steps=s.steps, scheme=s.sampling)
 
     def draws(self, settings: Descent, facts: Facts) -> int:
         """How many numbers one training draws."""
@@ -221,3 +220,4 @@ def _lots(s: Descent) -> Iterator[NDArray[np.intp] | slice]:
 
 
 LOGISTIC, SVM, RIDGE = DescentTrainer("logistic"), DescentTrainer("hinge"), DescentTrainer("squared")
+LOGISTIC_LOTS = DescentTrainer("logistic", lots="without_replacement")

@@ -101,7 +101,7 @@ class Preparation:
     def predictions(self, scores: Floats) -> NDArray[Any]:
         """Labels, or numbers in their own unit, from a model's scores."""
         if self.task == CLASSES:
-            return self.target.labels[np.argmax(scores, axis=1)]
+            return np.asarray(self.target.labels[np.argmax(scores, axis=1)])
         low, high = self.target.range or (-1.0, 1.0)
         return np.asarray((scores[:, 0] + 1) / 2 * (high - low) + low)
 
