@@ -39,7 +39,7 @@ RIPPLE = Fraction(1, 2**91)  # 2 (exp(-2 pi^2 1.8^2) + ...) / (1 - ...), rounded
 LARGEST = 2.0**57  # of a Gaussian scale: 64 bits hold every number that can be drawn
 LARGEST_LAPLACE = 2.0**56
 DIGIT = 12  # bits of a digit of a Laplace number
-BLOCK = 8192  # numbers at a time: what they need stays in the cache
+BLOCK = 16384  # numbers at a time: what they need stays in the cache
 
 
 def gaussian_integers(scale: float, size: Shape, *, source: Bytes | None = None) -> Integers:
@@ -56,8 +56,7 @@ def gaussian_integers(scale: float, size: Shape, *, source: Bytes | None = None)
     >>> noise.shape, noise.dtype, bool(abs(noise).max() < 11 * 2**40)
     ((1000, 3), dtype('int64'), True)
     """
-    parts = gaussian_parts(positive("scale", scale))
-    return _filled(size, len(parts.terms), source, parts.draw)
+    return _filled(size, source, gaussian_parts(positive("scale", scale)).draw)
 
 
 def laplace_integers(scale: float, size: Shape, *, source: Bytes | None = None) -> Integers:
@@ -70,8 +69,7 @@ def laplace_integers(scale: float, size: Shape, *, source: Bytes | None = None) 
     >>> laplace_integers(3.5, 4).shape
     (4,)
     """
-    parts = laplace_parts(positive("scale", scale))
-    return _filled(size, len(parts.digits) + 1, source, parts.draw)
+    return _filled(size, source, laplace_parts(positive("scale", scale)).draw)
 
 
 def distance(draws: int) -> float:
@@ -104,12 +102,13 @@ class GaussianParts:
     terms: tuple[tuple[int, Table], ...]
     distance: Fraction
 
-    def draw(self, words: NDArray[np.uint64]) -> Integers:
-        """Shape (n,) from words of shape (terms, 2, n)."""
-        total = np.full(words.shape[2], sum(k * table.first for k, table in self.terms), np.int64)
-        for (k, table), pair in zip(self.terms, words, strict=True):
-            drawn = table.draw(pair)
-            drawn *= k
+    def draw(self, count: int, source: Bytes | None) -> Integers:
+        """Shape (count,)."""
+        total = np.full(count, sum(k * table.first for k, table in self.terms), np.int64)
+        for k, table in self.terms:
+            drawn = table.draw(_pairs(count, source))
+            if k > 1:
+                drawn *= k
             total += drawn
         return total
 
@@ -122,12 +121,12 @@ class LaplaceParts:
     side: Table
     distance: Fraction
 
-    def draw(self, words: NDArray[np.uint64]) -> Integers:
-        """Shape (n,) from words of shape (digits + 1, 2, n)."""
-        total = np.zeros(words.shape[2], np.int64)
-        for place, (table, pair) in enumerate(zip(self.digits, words[1:], strict=True)):
-            total += table.draw(pair) << np.int64(DIGIT * place)
-        total ^= -self.side.draw(words[0])  # -1 - G where the side is 1
+    def draw(self, count: int, source: Bytes | None) -> Integers:
+        """Shape (count,)."""
+        total = np.zeros(count, np.int64)
+        for place, table in enumerate(self.digits):
+            total += table.draw(_pairs(count, source)) << np.int64(DIGIT * place)
+        total ^= -self.side.draw(_pairs(count, source))  # -1 - G where the side is 1
         return total
 
 
@@ -176,10 +175,14 @@ def laplace_parts(scale: float) -> LaplaceParts:
     return LaplaceParts(digits, side, error)
 
 
-def _filled(size: Shape, draws: int, source: Bytes | None, draw: Callable[..., Integers]) -> Integers:
+def _pairs(count: int, source: Bytes | None) -> NDArray[np.uint64]:
+    return random_words(2 * count, source).reshape(2, count)
+
+
+def _filled(size: Shape, source: Bytes | None, draw: Callable[[int, Bytes | None], Integers]) -> Integers:
     numbers = np.empty(size, np.int64)
     flat = numbers.reshape(-1)
     for start in range(0, flat.size, BLOCK):
         part = flat[start : start + BLOCK]
-        part[:] = draw(random_words(2 * draws * part.size, source).reshape(draws, 2, part.size))
+        part[:] = draw(part.size, source)
     return numbers

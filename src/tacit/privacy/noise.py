@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.bulk_noise import DISTANCE, gaussian_integers, laplace_integers
+from tacit.errors import BadInput
+from tacit.privacy.bulk_noise import BLOCK, DISTANCE, gaussian_integers, laplace_integers
 
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
@@ -140,14 +141,23 @@ def lattice(scale: float, noise: Source | None = None) -> int:
     return max(SMALLEST, math.frexp(scale)[1] - 1 - (BULK_FINENESS if isinstance(noise, Bulk) else FINENESS))
 
 
-def on_lattice(values: Array, scale: float, draw: Callable[[float, tuple[int, ...]], Integers]) -> Array:
+def on_lattice(values: Array, scale: float, draw: Callable[[float, int], Integers]) -> Array:
     """Values rounded to the nearest point of the lattice, plus noise on it: the law that OpenDP's map is about."""
     k = lattice(scale, BULK)
-    with np.errstate(over="ignore"):  # a warning would tell of the values
-        steps = np.ldexp(values, -k)  # a power of two: exact, or infinite and then cut
-    np.clip(np.rint(steps, out=steps), -REACH, REACH, out=steps)
-    whole = steps.astype(np.int64) + draw(math.ldexp(scale, -k), values.shape)
-    return np.asarray(np.ldexp(whole.astype(float), k))
+    if abs(k) > 1000:
+        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={scale:g}; change the unit of the values")
+    noisy = np.array(values, float, order="C").ravel()
+    for start in range(0, noisy.size, BLOCK):  # a part at a time, which stays in the cache
+        steps = noisy[start : start + BLOCK]
+        with np.errstate(over="ignore"):  # a warning would tell of the values
+            steps *= 2.0**-k  # a power of two: exact, or infinite and then cut
+        np.rint(steps, out=steps)
+        np.minimum(steps, REACH, out=steps)
+        np.maximum(steps, -REACH, out=steps)
+        whole = steps.astype(np.int64)
+        whole += draw(math.ldexp(scale, -k), steps.size)
+        np.multiply(whole, 2.0**k, out=steps)
+    return noisy.reshape(np.shape(values))
 
 
 @lru_cache(maxsize=256)
