@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import math
+import pickle
+import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import beta
 
+import tacit
 from tacit.errors import BudgetRefused, LedgerError
 from tacit.privacy.accounting import compose, split
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -19,6 +25,7 @@ from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 from tacit.privacy.noise import EXACT, Simulation
 from tacit.privacy.release import digest
+from tacit.run.shards import GradientMean
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,33 @@ def test_the_digest_in_the_ledger_is_that_of_the_value(case, tmp_path):
     with Ledger.open(tmp_path / "l.db", "l", Budget.approximate(8.0, 1e-6)) as ledger:
         release = case.make(scale=case.scale).release(case.here, ledger=ledger)
         assert [e.digest for e in ledger.entries() if e.digest] == [digest(release.value)]
+
+
+MADE = {name: case.make(scale=case.scale) for name, case in CASES.items()}
+MADE["GradientMean"] = GradientMean(10, clip=1.0, size=2, budget=Budget.gdp(1.0))
+
+
+@pytest.mark.parametrize("mechanism", MADE.values(), ids=MADE.keys())
+def test_nothing_of_a_mechanism_changes_once_its_guarantee_is_stated(mechanism: Mechanism[Any]) -> None:
+    for made in (mechanism, copy.copy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+        assert made.guarantee == mechanism.guarantee
+        for name, value in [*vars(mechanism).items(), ("another", 1.0)]:
+            with pytest.raises(FrozenInstanceError, match="make another one"):
+                setattr(made, name, value)
+        with pytest.raises(FrozenInstanceError):
+            del made.guarantee
+
+
+def test_every_mechanism_of_the_package_is_held_to_that() -> None:
+    for module in pkgutil.walk_packages(tacit.__path__, "tacit."):
+        if "Mechanism[" in Path(module.module_finder.find_spec(module.name).origin).read_text():
+            importlib.import_module(module.name)
+
+    def leaves(kind: type) -> set[type]:
+        below = kind.__subclasses__()
+        return set().union(*map(leaves, below)) if below else {kind}
+
+    assert {k.__name__ for k in leaves(Mechanism) if k.__module__.startswith("tacit.")} == set(MADE)
 
 
 @every_mechanism

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -29,11 +30,23 @@ SIMULATED = "simulated noise from a seeded generator, no guarantee"
 
 
 class Mechanism(Generic[T]):
-    """What the mechanisms share: the order of events in a release."""
+    """What the mechanisms share: the order of events in a release. None can be changed once it stated its guarantee."""
 
-    guarantee: Guarantee
+    guarantee: Guarantee  # set last
     noise: Source
     scale: float
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse_change()
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse_change()
+        super().__delattr__(name)
+
+    def _refuse_change(self) -> None:
+        if "guarantee" in self.__dict__:
+            raise FrozenInstanceError("a mechanism cannot be changed once its guarantee is stated; make another one")
 
     def draw(self, value: Any) -> T:
         """The noisy value, unpaid: for methods that have charged a whole run in advance."""
