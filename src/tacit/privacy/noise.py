@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -195,13 +196,14 @@ def noisy_max(scale: float) -> Any:
 
 
 def prepared() -> None:
-    """Load the exact samplers. It takes a second or more, and so is done before a draw is claimed."""
+    """Load the exact samplers. It takes a moment, and so is done before a draw is claimed."""
     _opendp()
 
 
 @lru_cache(maxsize=1)
 def _opendp() -> Any:
-    import opendp.prelude as dp
+    """The parts of OpenDP that are used here; its prelude loads scikit-learn and more where they are installed."""
+    from opendp import domains, measurements, measures, metrics, mod
 
-    dp.enable_features("contrib")
-    return dp
+    mod.enable_features("contrib")
+    return SimpleNamespace(m=measurements, **vars(domains) | vars(metrics) | vars(measures))

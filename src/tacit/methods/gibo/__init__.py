@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tacit.methods.gibo.design import (
     Settings,
     clipped_for,
     first_points,
+    has_steps,
     path_share,
     shares,
     suggest_clip,
@@ -65,7 +67,6 @@ class GradientSearch:
     task: Task
     settings: Settings
     file: Path | None = None  # the journal
-    places: Array = field(init=False)  # where descents may begin (places, d)
     mechanism: GradientMean = field(init=False)  # of one step
     scanning: BoundedMean | None = field(init=False)  # of one place where a descent may begin
     scoring: BoundedMean | None = field(init=False)  # of one final point, if scores are paid for
@@ -80,12 +81,21 @@ class GradientSearch:
         s, records, size = self.settings, task.objective.records, task.space.dimensions
         each = split(Budget.gdp(budget.mu() * path_share(s)), task.trials)
         gradient = GradientMean(records, clip=s.clip, size=size, budget=each, unit=UNIT, noise=task.noise)
-        places = first_points(s, task.space, task.seed)
         object.__setattr__(self, "mechanism", gradient)
-        object.__setattr__(self, "places", places)
-        object.__setattr__(self, "scanning", self._mean(s.scan_budget, len(places)))
+        object.__setattr__(self, "scanning", self._mean(s.scan_budget, self.starting_places))
         object.__setattr__(self, "scoring", self._mean(s.score_budget, s.starts))
         self._refuse_loud_noise()
+
+    @cached_property
+    def places(self) -> Array:
+        """Where descents may begin (places, d)."""
+        return first_points(self.settings, self.task.space, self.task.seed)
+
+    @property
+    def starting_places(self) -> int:
+        """How many there are; known beforehand where no two can coincide."""
+        scan, real = self.settings.scan, all(not has_steps(d) for d in self.task.space.distributions.values())
+        return scan if scan and real else len(self.places)
 
     def _mean(self, share: float | None, places: int) -> BoundedMean | None:
         """Of one of so many noisy mean losses, which have this share of the squared budget together."""

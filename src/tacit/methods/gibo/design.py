@@ -288,11 +288,16 @@ def _pair(radius: Any) -> tuple[float, float]:
     return first, last
 
 
+def has_steps(distribution: Any) -> bool:
+    """Whether only some numbers of the range can be had."""
+    return bool(getattr(distribution, "step", None))
+
+
 def _whole_step(distribution: Any) -> float:
     """The distance in the cube from one whole number to the next, or 0 for a real number."""
-    step = getattr(distribution, "step", None)
-    if not step:
+    if not has_steps(distribution):
         return 0.0
+    step = distribution.step
     return 1.0 / float(round((distribution.high - distribution.low) / step) + 1)
 
 

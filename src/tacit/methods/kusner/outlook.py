@@ -90,7 +90,7 @@ def _score_noise(case: Case, c: k.Constants, prior: Prior) -> float | None:
 def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Array, float]:
     """Candidates, draws of the default prior (candidates, draws), and what a uniform choice loses, in prior sd."""
     case = Case(1, 1, dimensions, Budget.gdp(1.0), 1.0)
-    listed = case.space().sobol(candidates, 0)
+    listed = case.space().params(np.random.default_rng(0).random((candidates, dimensions)))
     p = _search(case, listed)
     f = k.prior_draws(Prior.of(p, "matern52", None, None, None).kernel, p.points)
     return listed, f, float((f.max(axis=0) - f).mean())
