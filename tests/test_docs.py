@@ -39,9 +39,6 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=named)
-
-
 def fences(page: Path, *kinds: str) -> Iterator[re.Match[str]]:
     return (f for f in FENCE.finditer(page.read_text(encoding="utf-8")) if f["kind"] in kinds)
 
@@ -54,28 +51,28 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", h).strip().lower()) for h in plain}
 
 
-@each_page
-def test_a_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
-    text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
-    for found in LINK.finditer(text):
-        target = found[1] or found[2]
-        if re.match(r"[a-z]+:", target):
-            continue
-        file, _, anchor = target.partition("#")
-        there = (page.parent / file).resolve() if file else page
-        assert there.is_file(), f"{named(page)} links to {target}"
-        assert not anchor or anchor in anchors(there), f"{named(page)} links to {target}: no such heading"
+def test_every_relative_link_leads_to_a_file_and_a_heading() -> None:
+    for page in PAGES:
+        text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
+        for found in LINK.finditer(text):
+            target = found[1] or found[2]
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            there = (page.parent / file).resolve() if file else page
+            assert there.is_file(), f"{named(page)} links to {target}"
+            assert not anchor or anchor in anchors(there), f"{named(page)} links to {target}: no such heading"
 
 
-@each_page
-def test_an_example_that_is_named_exists(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    for name in re.findall(r"\bexamples/\w+\.py\b", text) + INCLUDED.findall(text):
-        assert (ROOT / name).is_file(), f"{named(page)} names {name}"
-    for name in re.findall(r"\b(?:tests|benchmarks|src)/[\w/]+\.py\b", text):
-        assert (ROOT / name).is_file(), f"{named(page)} names {name}"
-    for name in re.findall(r"python -m benchmarks (\w+)", text):
-        assert (ROOT / "benchmarks" / f"{name}.py").is_file(), f"{named(page)} names the benchmark {name}"
+def test_every_file_that_is_named_exists() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"\bexamples/\w+\.py\b", text) + INCLUDED.findall(text):
+            assert (ROOT / name).is_file(), f"{named(page)} names {name}"
+        for name in re.findall(r"\b(?:tests|benchmarks|src)/[\w/]+\.py\b", text):
+            assert (ROOT / name).is_file(), f"{named(page)} names {name}"
+        for name in re.findall(r"(?:python -m benchmarks|tacit-bench) ([a-z]\w+)", text):
+            assert list((ROOT / "benchmarks").glob(f"*/{name}.py")), f"{named(page)} names the benchmark {name}"
 
 
 def test_every_page_is_in_the_navigation_and_nothing_else_is() -> None:
@@ -107,28 +104,30 @@ def the_command() -> Any:
     return typer.main.get_command(app)
 
 
-@each_page
-def test_a_command_has_the_verbs_and_options_that_are_told_of(page: Path) -> None:
-    for words in commands(page):
-        at = the_command()
-        words = words[1:] if words[0] == "tacit" else words
-        while words and hasattr(at, "commands"):
-            assert words[0] in at.commands or words[0].startswith("-"), f"{named(page)}: tacit has no verb {words[0]}"
-            if words[0].startswith("-"):
-                break
-            at, words = at.commands[words[0]], words[1:]
-        known = {option for p in at.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
-        for word in words:
-            option = word.partition("=")[0]
-            if option.startswith("--"):
-                assert option in known, f"{named(page)}: {at.name} has no option {option}"
+def test_every_command_has_the_verbs_and_options_that_are_told_of() -> None:
+    for page in PAGES:
+        for words in commands(page):
+            at = the_command()
+            words = words[1:] if words[0] == "tacit" else words
+            while words and hasattr(at, "commands"):
+                assert words[0] in at.commands or words[0].startswith("-"), (
+                    f"{named(page)}: tacit has no verb {words[0]}"
+                )
+                if words[0].startswith("-"):
+                    break
+                at, words = at.commands[words[0]], words[1:]
+            known = {option for p in at.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
+            for word in words:
+                option = word.partition("=")[0]
+                if option.startswith("--"):
+                    assert option in known, f"{named(page)}: {at.name} has no option {option}"
 
 
-@each_page
-def test_a_python_snippet_compiles(page: Path) -> None:
-    for found in fences(page, "python"):
-        body = INCLUDED.sub("", found["body"])
-        compile(body, f"{named(page)}, snippet", "exec")
+def test_every_python_snippet_compiles() -> None:
+    for page in PAGES:
+        for found in fences(page, "python"):
+            body = INCLUDED.sub("", found["body"])
+            compile(body, f"{named(page)}, snippet", "exec")
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if "<!-- runs -->" in p.read_text(encoding="utf-8")], ids=named)
@@ -141,12 +140,12 @@ def test_a_marked_snippet_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
         exec(compile(body, f"{named(page)}, snippet", "exec"), names(body))
 
 
-@each_page
-def test_a_file_of_a_space_can_be_read(page: Path, tmp_path: Path) -> None:
-    for found in fences(page, "toml"):
-        if "# space.toml" in found["body"]:
-            (tmp_path / "space.toml").write_text(found["body"])
-            assert Space.read(tmp_path / "space.toml").dimensions > 0
+def test_every_file_of_a_space_can_be_read(tmp_path: Path) -> None:
+    for page in PAGES:
+        for found in fences(page, "toml"):
+            if "# space.toml" in found["body"]:
+                (tmp_path / "space.toml").write_text(found["body"])
+                assert Space.read(tmp_path / "space.toml").dimensions > 0
 
 
 def test_every_public_name_is_in_the_reference() -> None:

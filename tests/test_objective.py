@@ -105,10 +105,10 @@ def test_an_object_is_found_in_the_working_folder_and_among_packages(folder: Pat
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("model", "is named as module:function, such as mymodel:losses, got 'model'"),
-        (":losses", "is named as module:function"),
+        ("model", "write the objective as module:function, such as mymodel:losses, got 'model'"),
+        (":losses", "write the objective as module:function"),
         ("nowhere_at_all:f", "no objective 'nowhere_at_all:f': No module named"),
-        ("json:f", "module 'json' has no 'f'"),
+        ("json:f", "module 'json' has no attribute 'f'"),
         ("imported_rude:f", "importing imported_rude raised ValueError"),
         ("imported_end:f", "importing imported_end raised SystemExit"),
     ],

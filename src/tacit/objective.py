@@ -92,7 +92,7 @@ def import_object(spec: str, what: str = "objective", example: str = "mymodel:lo
     """
     module, colon, name = spec.partition(":")
     if not (module and colon and name):
-        raise BadInput(f"{what} is named as module:function, such as {example}, got {spec!r}")
+        raise BadInput(f"write the {what} as module:function, such as {example}, got {spec!r}")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -104,5 +104,5 @@ def import_object(spec: str, what: str = "objective", example: str = "mymodel:lo
     else:
         if hasattr(found, name):
             return getattr(found, name)
-        why = f"module {module!r} has no {name!r}"
+        why = f"module {module!r} has no attribute {name!r}"
     raise BadInput(f"no {what} {spec!r}: {why}")

@@ -165,5 +165,5 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
 def test_the_file_in_the_documentation_is_accepted() -> None:
     page = (Path(__file__).parents[2] / "docs" / "shell.md").read_text()
     text = page.partition("```toml\n")[2].partition("```")[0]
-    made = configuration.parsed(Path("tacit.toml"), text, typer.main.get_command(app))
+    made = configuration.parse(Path("tacit.toml"), text, typer.main.get_command(app))
     assert set(made) == {"tune", "ledger", "pareto", "curator", "modeler"}

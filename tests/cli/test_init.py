@@ -13,7 +13,6 @@ import pytest
 from shell_parts import tacit as run
 
 from tacit.cli import main
-from tacit.cli.init import header
 
 MODEL = "import numpy as np\ndef losses(params):\n    return np.full(3000, (params['x'] - 0.3) ** 2)\n"
 TABLE = ["init", "--table", "t.csv", "--target", "sick", "--yes"]
@@ -116,29 +115,6 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(what: str) -> None:
 
 def test_noise_that_tune_would_refuse_is_told_at_once() -> None:
     assert "tacit tune will refuse this as it stands" in run(*TABLE, "--records", "100").err
-
-
-def test_a_table_is_not_read_beyond_its_header() -> None:
-    os.mkfifo("pipe.csv")
-    descriptor = os.open("pipe.csv", os.O_RDWR)
-    os.write(descriptor, b"a,sick\n54,1\n")
-    assert header(Path("pipe.csv")) == ["a", "sick"]
-    assert os.read(descriptor, 100) == b"54,1\n"  # the record is still in the pipe
-    os.close(descriptor)
-
-
-def test_headers_of_every_kind_are_understood() -> None:
-    import pandas as pd
-
-    Path("bom.tsv").write_bytes(b'\xef\xbb\xbfa\t"b c"\r\n1\t2\r\n')
-    assert header(Path("bom.tsv")) == ["a", "b c"]
-    Path("empty.csv").write_text("")
-    assert header(Path("empty.csv")) == []
-    frame = pd.DataFrame({"a": [1], "b": [2]})
-    frame.to_parquet("t.parquet")
-    assert header(Path("t.parquet")) == ["a", "b"]
-    frame.to_csv("t.csv.gz", index=False)
-    assert header(Path("t.csv.gz")) is None
 
 
 def test_a_person_is_asked_on_standard_error_and_defaults_are_taken_by_return() -> None:

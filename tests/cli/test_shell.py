@@ -20,7 +20,7 @@ from shell_parts import tacit as run
 
 import tacit.methods.tune  # children are forked with it
 from tacit.cli import options as cli_complete
-from tacit.cli.shell import masked
+from tacit.cli.shell import mask_passwords
 
 SOURCE = Path(__file__).parents[2] / "src" / "tacit"
 LEAVES = dict(leaves())
@@ -296,7 +296,7 @@ def test_a_front_and_an_audit_say_what_was_kept(at: Path) -> None:
 
 def test_a_command_to_go_on_with_shows_no_password() -> None:
     assert (
-        masked("tacit tune --ledger postgresql://a:b@c/d --out x")
+        mask_passwords("tacit tune --ledger postgresql://a:b@c/d --out x")
         == "tacit tune --ledger postgresql://a:***@c/d --out x"
     )
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli.options import game_names, split_numbers
-from tacit.cli.shell import AsJson, Quiet, again, keeping, print_result, processes
+from tacit.cli.shell import AsJson, Quiet, explain_stop, print_result, processes, this_command
 from tacit.errors import BadInput, count
 
 
@@ -74,7 +74,7 @@ def audit_command(
         raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
     how: dict[str, Any] = {"claim": claim, "confidence": confidence, "exact": exact, "seed": seed, "out": out}
     with ExitStack() as stack:
-        stack.enter_context(keeping(_left(out)))
+        stack.enter_context(explain_stop(_left(out)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         audit = run_game(method, trials, **how, executor=pool, progress=not (as_json or quiet))
     files = [str(path) for path in write(audit, out)] if out is not None else []
@@ -108,4 +108,4 @@ def _left(out: Path | None) -> str:
     """What an end before the end leaves, and how to go on."""
     if out is None:
         return "Nothing is kept: give --out FOLDER to be able to go on"
-    return f"The runs made so far are kept in {out}. To go on: {again()}"
+    return f"The runs made so far are kept in {out}. To go on: {this_command()}"

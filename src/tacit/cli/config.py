@@ -34,7 +34,7 @@ IN_CLEAR = re.compile(r"://[^/@\s]*:[^/@\s]+@|[?&]password=|-----BEGIN ", re.IGN
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "text", list: "a list"}
 
 
-def found(given: Path | None) -> Path | None:
+def find_file(given: Path | None) -> Path | None:
     """The file to read: the given one, else tacit.toml if it is here."""
     return given if given is not None else Path(FILE) if Path(FILE).is_file() else None
 
@@ -50,10 +50,10 @@ def read(path: Path, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
         raise BadInput(f"the configuration {path} cannot be read: {error.strerror}") from None
     except ValueError:
         raise BadInput(f"the configuration {path} is not text in UTF-8") from None
-    return parsed(path, text, root, words)
+    return parse(path, text, root, words)
 
 
-def parsed(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
+def parse(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
     """As ``read``, of a text that may not have been written yet."""
     import tomllib
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli.options import LedgerName, MaybeLedger, complete, split_numbers
-from tacit.cli.shell import PLAIN, AsJson, Quiet, again, keeping, masked, remark
+from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, mask_passwords, remark, this_command
 from tacit.errors import BadInput, TacitError, extra
 
 curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
@@ -75,9 +75,9 @@ def serve_command(
 
     known = _tokens(tokens, state)
     answers = PrivateAnswers(bounds, Budget.gdp(answer_mu), charged) if bounds else None
-    kept = f"Terms, table, answers and tokens are kept in {masked(state)}. To go on: {again()}"
+    kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
-        stack.enter_context(keeping(kept))
+        stack.enter_context(explain_stop(kept))
         listening = stack.enter_context(bound(host, port, certificate=certificate, key=key, insecure=insecure))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         held = Curator(

@@ -41,7 +41,7 @@ class Root(typer.core.TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        with shell.keeping(""):
+        with shell.explain_stop(""):
             return super().invoke(ctx)
 
 
@@ -79,7 +79,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    given, path = ctx.meta["tacit.words"], configuration.found(config)
+    given, path = ctx.meta["tacit.words"], configuration.find_file(config)
     verb = ctx.invoked_subcommand
     if path is None or verb in configuration.WITHOUT or "--help" in given:
         return

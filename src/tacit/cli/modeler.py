@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli.options import complete
-from tacit.cli.shell import PLAIN, AsJson, Quiet, again, keeping, print_result
+from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, print_result, this_command
 from tacit.errors import BadInput, extra
 
 modeler = typer.Typer(help="Optimise over a table that a curator published.", **PLAIN)
@@ -51,8 +51,8 @@ def run_command(
     if not token:
         raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
-    kept = f"The curator keeps every answer, and none is asked twice. To go on: {again()}"
-    with keeping(kept), Client(url, token=token, authority=authority, patience=patience) as client:
+    kept = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
+    with explain_stop(kept), Client(url, token=token, authority=authority, patience=patience) as client:
         wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
 
         def tell(trial: int, answer: Any) -> None:

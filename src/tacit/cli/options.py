@@ -31,10 +31,7 @@ def complete(*known: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
-words = complete
-
-
-def algorithms(incomplete: str) -> list[str]:
+def algorithm_names(incomplete: str) -> list[str]:
     """The shipped algorithms of `tacit pareto`."""
     from tacit.trainers import SHIPPED
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import ALGORITHMS, SEARCHES, algorithms, ledger_names, words
-from tacit.cli.shell import AsJson, Quiet, again, from_file, keeping, processes, remark
+from tacit.cli.options import ALGORITHMS, SEARCHES, algorithm_names, complete, ledger_names
+from tacit.cli.shell import AsJson, Quiet, explain_stop, is_from_file, processes, remark, this_command
 from tacit.errors import BadInput, MissingExtra
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def pareto_command(
     ctx: typer.Context,
     algorithm: Annotated[str | None, typer.Argument(help="module:object, an algorithm or a class to call.")] = None,
     named: Annotated[
-        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithms)
+        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithm_names)
     ] = None,
     table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
@@ -31,12 +31,12 @@ def pareto_command(
     repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
     reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
     privacy_model: Annotated[
-        str, typer.Option(help="exact, or gp as published.", autocompletion=words("exact", "gp"))
+        str, typer.Option(help="exact, or gp as published.", autocompletion=complete("exact", "gp"))
     ] = "exact",
     search: Annotated[
         str,
         typer.Option(
-            help=f"{SEARCHES[0]}; or, to compare: {', '.join(SEARCHES[1:])}.", autocompletion=words(*SEARCHES)
+            help=f"{SEARCHES[0]}; or, to compare: {', '.join(SEARCHES[1:])}.", autocompletion=complete(*SEARCHES)
         ),
     ] = "dpareto",
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
@@ -69,15 +69,15 @@ def pareto_command(
     from tacit.errors import count, positive
     from tacit.pareto import baselines
     from tacit.pareto.discovery import discover
-    from tacit.run.study import kept
+    from tacit.run.study import kept as hold_folder
 
     count("seed", seed, least=0)
     for wanted in epsilon or []:  # before the work, not after it
         positive("epsilon", wanted)
     if storage is not None and out is not None:
         remark("the study is kept in --storage; --out gets the results", quiet)
-    if algorithm is not None and named is not None and from_file(ctx, "named"):
-        named, table, target = None, *((None, None) if from_file(ctx, "table") else (table, target))
+    if algorithm is not None and named is not None and is_from_file(ctx, "named"):
+        named, table, target = None, *((None, None) if is_from_file(ctx, "table") else (table, target))
     if named is not None and ":" in named and algorithm is None:  # as the file may say it
         algorithm, named = named, None
     made = _algorithm(algorithm, named, table, target, schema, seed)
@@ -88,21 +88,20 @@ def pareto_command(
     if search != "dpareto" and privacy_model != "exact":
         raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
     place = out if storage is None else "the storage"
-    kept_here = f"The points tested so far are kept in {place}. To go on: {again()}"
+    kept = f"The points tested so far are kept in {place}. To go on: {this_command()}"
+    kept = kept if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on"
     with ExitStack() as stack:
-        stack.enter_context(
-            keeping(kept_here if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on")
-        )
+        stack.enter_context(explain_stop(kept))
         if out is not None:
-            folder = stack.enter_context(kept(out))
+            folder = stack.enter_context(hold_folder(out))
             if storage is None:  # we hold the folder, so whoever left trials running is gone
                 arguments |= {"storage": folder.storage, "take_over": True}
         if count("workers", workers) > 1:
             arguments["executor"] = stack.enter_context(processes(workers))
         arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
         front = discover(made, **arguments, progress=not (as_json or quiet))
-        files = _written(front, out)
-    answers = [_asked(front, e) for e in epsilon or []]
+        files = _write_files(front, out)
+    answers = [_ask_front(front, e) for e in epsilon or []]
     if as_json:
         typer.echo(json.dumps({**front.to_json(), "asked": answers, "files": files}, indent=1))
         return
@@ -157,7 +156,7 @@ def _private(epsilon: float | None, delta: float, ledger: str | None, name: str,
     return PrivateTest(Budget.approximate(epsilon, delta), opened)
 
 
-def _asked(front: Front, epsilon: float) -> dict[str, Any]:
+def _ask_front(front: Front, epsilon: float) -> dict[str, Any]:
     answer: dict[str, Any] = {"epsilon": epsilon}
     for name, ask in (("tested", front.at), ("predicted", front.predict)):
         try:
@@ -177,7 +176,7 @@ def _line(found: dict[str, Any] | str) -> str:
     return f"epsilon {found['epsilon']:.4g}, utility {found['utility']:.4f} ({low:.4f} to {high:.4f}, {what}): {params}"
 
 
-def _written(front: Front, out: Path | None) -> dict[str, str]:
+def _write_files(front: Front, out: Path | None) -> dict[str, str]:
     if out is None:
         return {}
     from tacit.report.pages.front import write

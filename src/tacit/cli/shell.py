@@ -64,7 +64,7 @@ def remark(text: str, quiet: bool = False) -> None:
         typer.echo(f"tacit: {text}", err=True)
 
 
-def asked(question: str, default: Any = None) -> Any:
+def ask_person(question: str, default: Any = None) -> Any:
     """The answer of a person: asked on standard error alone, where Typer's own prompt leaves a blank on both."""
     while True:
         typer.echo(f"{question}{'' if default is None else f' [{default}]'}: ", err=True, nl=False)
@@ -75,28 +75,28 @@ def asked(question: str, default: Any = None) -> Any:
             return line.strip() or default
 
 
-def from_file(ctx: typer.Context, name: str) -> bool:
+def is_from_file(ctx: typer.Context, name: str) -> bool:
     """Whether a parameter has its value from the configuration, so that the command line may overrule it."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "DEFAULT_MAP"
 
 
-def again() -> str:
+def this_command() -> str:
     """The command that is running, to be typed again; a password in it is left out."""
-    return masked(shlex.join(["tacit", *sys.argv[1:]]))
+    return mask_passwords(shlex.join(["tacit", *sys.argv[1:]]))
 
 
-def masked(text: str) -> str:
+def mask_passwords(text: str) -> str:
     """Without the passwords of its URLs.
 
-    >>> masked("postgresql://officer:hunter2@db/privacy")
+    >>> mask_passwords("postgresql://officer:hunter2@db/privacy")
     'postgresql://officer:***@db/privacy'
     """
     return PASSWORD.sub(r"\1***@", text)
 
 
 @contextmanager
-def keeping(kept: str) -> Iterator[None]:
+def explain_stop(kept: str) -> Iterator[None]:
     """Work that may be interrupted; ``kept`` says what is left of it and how to go on."""
     try:
         yield
@@ -202,7 +202,7 @@ def _defect(error: Exception) -> str:
     if type(error).__name__ in ("StorageInternalError", "OperationalError"):  # of Optuna and SQLAlchemy, not imported
         return (
             f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone. "
-            f"What was stored before is kept. When it works again: {again()}"
+            f"What was stored before is kept. When it works again: {this_command()}"
         )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "an unknown place"

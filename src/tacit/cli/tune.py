@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -10,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import MODELS, LedgerName, MaybeLedger, search_budget, words
-from tacit.cli.shell import AsJson, Quiet, again, asked, from_file, keeping, masked, processes, remark
+from tacit.cli.options import MODELS, LedgerName, MaybeLedger, complete, search_budget
+from tacit.cli.shell import (
+    AsJson,
+    Quiet,
+    ask_person,
+    explain_stop,
+    is_from_file,
+    mask_passwords,
+    print_result,
+    processes,
+    remark,
+    this_command,
+)
 from tacit.errors import BadInput, choice, count
 from tacit.methods.registry import METHODS, Method
 
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
 
 ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
-TASKS, DIRECTIONS = words("classification", "regression"), words("minimize", "maximize")
+TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
 
 
 def tune_command(
@@ -33,7 +43,7 @@ def tune_command(
     table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
-    model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=words(*MODELS))] = "linear",
+    model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=complete(*MODELS))] = "linear",
     task: Annotated[str | None, typer.Option(help="classification or regression.", autocompletion=TASKS)] = None,
     validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
     epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
@@ -42,7 +52,7 @@ def tune_command(
     mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta.")] = False,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
-    method: Annotated[str, typer.Option(help=ABOUT, autocompletion=words(*METHODS))] = "observed",
+    method: Annotated[str, typer.Option(help=ABOUT, autocompletion=complete(*METHODS))] = "observed",
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize",
     candidates: Annotated[int | None, typer.Option(help="Search a finite set of this many candidates.")] = None,
     ledger: MaybeLedger = None,
@@ -71,22 +81,22 @@ def tune_command(
     from tacit.privacy.ledger import Ledger
 
     if objective is not None and table is not None:
-        if from_file(ctx, "table") == from_file(ctx, "objective"):
+        if is_from_file(ctx, "table") == is_from_file(ctx, "objective"):
             raise BadInput("give an objective as module:function or a table with --table, not both")
-        objective, table = (objective, None) if from_file(ctx, "table") else (None, table)
+        objective, table = (objective, None) if is_from_file(ctx, "table") else (None, table)
     if table is not None and direction == "maximize":
         raise BadInput(
             "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
             "be released. Leave --direction out, or give an objective of your own as module:function"
         )
     how = METHODS[choice("method", method, tuple(METHODS))]
-    if how.notions == ("pure",) and from_file(ctx, "delta"):
+    if how.notions == ("pure",) and is_from_file(ctx, "delta"):
         delta = None
     budget = _budget_for(how, epsilon, delta, rho, mu, pure)
     asked = _from_table(table, target, schema, model, task, validation, seed, bounds, space) if table else None
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
-        stack.enter_context(keeping(_kept(how, out, ledger, ledger_name)))
+        stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
@@ -98,23 +108,21 @@ def tune_command(
             remark(PROTECTED, quiet)
         if budget is not None and (said := loose(budget.delta, n)):
             remark(said, quiet)
-        release = _confirmed(tune, function, where, arguments, yes, as_json, quiet)
-    paths = _written(release, out)
-    if as_json:
-        value = release.value
-        shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "noise": value.noise}
-        typer.echo(json.dumps({**shown, **release.certificate(), "files": paths}, indent=1))
-    else:
-        typer.echo(told(release, paths))
+        release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)
+    paths = _write_report(release, out)
+    value = release.value
+    shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "noise": value.noise}
+    print_result({**shown, **release.certificate(), "files": paths}, as_json, format_release(release, paths))
 
 
-def _kept(method: Method, out: Path | None, ledger: str | None, name: str) -> str:
+def _explain_leftovers(method: Method, out: Path | None, ledger: str | None, name: str) -> str:
     """What an interruption leaves, and how to go on."""
     if out is not None and method.resumable:
-        return f"What was observed is kept in {out} and is not paid for again. To go on: {again()}"
+        return f"What was observed is kept in {out} and is not paid for again. To go on: {this_command()}"
     why = "give --out FOLDER to be able to go on" if method.resumable else f"method {method.name} starts anew"
-    paid = f". What was debited stays debited: tacit ledger show {name} --ledger {masked(ledger)}" if ledger else ""
-    return f"Nothing is kept: {why}{paid}"
+    if ledger:
+        why += f". What was debited stays debited: tacit ledger show {name} --ledger {mask_passwords(ledger)}"
+    return f"Nothing is kept: {why}"
 
 
 def _budget_for(
@@ -145,26 +153,14 @@ def _options(given: list[str] | None) -> dict[str, Any]:
 
 
 def _from_module(objective: str | None, space: Path | None, records: int | None, bounds: Any) -> tuple[Any, ...]:
+    from tacit.objective import import_object
     from tacit.space import Space
 
     if objective is None:
         raise BadInput("give an objective as module:function, or a table with --table and --target")
     if space is None or records is None or bounds is None:
         raise BadInput("an objective needs --space FILE, --records N and --bounds LOW HIGH, all public")
-    module, colon, name = objective.partition(":")
-    if not (module and colon and name):
-        raise BadInput(f"an objective is named module:function, such as mymodel:losses, got {objective!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    why = ""
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ModuleNotFoundError, AttributeError) as error:
-        why = f"{error}. It is looked for in this folder and among packages"
-    except Exception as error:  # the user's module may load its data, and its message may quote it
-        why = f"importing {module} raised {type(error).__name__}; import it yourself to see why"
-    if why:
-        raise BadInput(f"no objective {objective!r}: {why}")
-    return function, Space.read(space), records, bounds
+    return import_object(objective), Space.read(space), records, bounds
 
 
 def _from_table(
@@ -194,7 +190,7 @@ def _from_table(
     return made, Space.read(space) if space else made.space, made.records, limits
 
 
-def _confirmed(
+def _tune_or_ask(
     tune: Any, function: Any, space: Any, arguments: dict[str, Any], yes: bool, as_json: bool, quiet: bool
 ) -> Any:
     """Run; if the noise would drown the result, say so and ask, where there is somebody to ask."""
@@ -204,12 +200,12 @@ def _confirmed(
         if "accept_noise" not in str(refusal) or as_json or not sys.stdin.isatty():
             raise
         remark(str(refusal))
-        if asked("Run all the same, yes or no", "no") not in ("y", "yes"):
+        if ask_person("Run all the same, yes or no", "no") not in ("y", "yes"):
             raise
         return tune(function, space, **arguments, accept_noise=True, progress=not quiet)
 
 
-def _written(release: Release[Tuned], out: Path | None) -> dict[str, str]:
+def _write_report(release: Release[Tuned], out: Path | None) -> dict[str, str]:
     if out is None:
         return {}
     from tacit.report.pages.tuned import write
@@ -219,7 +215,7 @@ def _written(release: Release[Tuned], out: Path | None) -> dict[str, str]:
     return {**{k: str(out / v) for k, v in names.items() if (out / v).exists()}, "report": str(page)}
 
 
-def told(release: Release[Tuned], paths: dict[str, str]) -> str:
+def format_release(release: Release[Tuned], paths: dict[str, str]) -> str:
     """A release for a person to read."""
     value = release.value
     width = max(len(name) for name in value.params)
