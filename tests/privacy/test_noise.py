@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tacit.audit.bounds import lower_bound
 from tacit.errors import BudgetRefused, GuaranteeError
 from tacit.privacy.accounting import Cost, Filter, compose
 from tacit.privacy.conversions import gdp_delta
@@ -130,3 +131,17 @@ def test_arrays_come_in_bulk_only_where_their_distance_can_be_charged() -> None:
     assert array_source(1.0, Budget.approximate(2.0, 1e-6)) is BULK
     for budget in (Budget.approximate(30.0, 1e-6), Budget.gdp(1.0), Budget.pure(1.0), Budget.zcdp(1.0)):
         assert array_source(1.0, budget) is EXACT
+
+
+@pytest.mark.parametrize(("kind", "budget"), [(Gaussian, Budget.gdp(0.5)), (Laplace, Budget.pure(1.0))])
+def test_an_audit_of_noise_in_bulk_finds_what_is_claimed_and_no_more(kind: type[Gaussian], budget: Budget) -> None:
+    n, made = 200_000, kind(1.0, budget=budget, noise=BULK)
+    family = "gdp" if kind is Gaussian else "any"
+    claim = made.guarantee.epsilon(1e-5)
+
+    def measured(scale: float) -> float:  # at a confidence of 1 - 1e-7
+        here, there = (getattr(BULK, made.sort)(np.full(n, side), scale) for side in (0.0, 1.0))
+        return lower_bound(here, there, delta=1e-5, confidence=1 - FALSE_ALARM, family=family)
+
+    assert 0.7 * claim < measured(made.scale) <= claim
+    assert measured(made.scale / 2) > claim

@@ -51,7 +51,7 @@ class NoisyProjection:
     centring, since a kernel of distances does not see it. Floating point: coordinates are cut to the public radius,
     the rounding of X P is added to the sensitivity, and the noise is whole numbers of a fine lattice. With
     ``noise=BULK`` the guarantee carries the distance of the r numbers of one row, those of all other rows have the same
-    law whatever that row is; the (epsilon, delta) asked for includes it.
+    law whatever that row is; the (epsilon, delta) asked for includes it (docs/proofs/bulk-noise.md).
     Follows. Kenthapadi2013, Algorithm 1, named as future work by Kharkovskii2020; Balle and Wang (2018), Theorem 8.
     Differs. P has orthonormal columns and the default is the identity. A neighbour moves a row in any direction, not in
     one attribute, so the sensitivity does not shrink with r while the signal does: r < d makes a smaller table, and
