@@ -6,11 +6,12 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "space", "objective", "page", "charts", "schema"}
+GROUND = {"errors", "files", "space", "objective", "page", "charts", "schema"}
 ROOMS = {"privacy", "gp"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
+    "files": {"errors"},
     "space": {"errors"},
     "objective": {"errors"},
     "schema": {"errors", "schema"},

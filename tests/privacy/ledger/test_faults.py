@@ -70,7 +70,7 @@ def test_what_may_only_be_read_is_read_and_draws_nothing(open_dir: Path, tmp_pat
 
 
 def test_a_ledger_is_not_made_where_nothing_may_be_written(open_dir: Path) -> None:
-    with pytest.raises(LedgerError, match=r"cannot be created: unable to open.*check that the directory exists"):
+    with pytest.raises(LedgerError, match=r"cannot be created: No such file.*check that the directory exists"):
         Ledger.open(open_dir / "absent" / "l.db", "icu", Budget.gdp(1.0))
 
 

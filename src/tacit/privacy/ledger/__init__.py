@@ -15,6 +15,7 @@ The entries are chained by hashes (see ledger_chain). ``verify`` finds an entry 
 moved, a header that was edited, sums that do not add up and a budget that was exceeded. It cannot find a rewriting of
 the whole ledger, or of its end, with all hashes recomputed, nor an old copy of the file put in place of the new one.
 Certificates find these, and so does ``verify(head=...)`` with the last hash of an export that was kept elsewhere.
+A file that is damaged, cut short, or gone though its mark says that it was there (see file) is refused at ``open``.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ class Ledger:
         header = store.find(name) if there else None
         if header is None:
             if asked is None:
+                store.refuse_lost(name)
                 names = ", ".join(map(repr, store.names())) if there else ""
                 found = f"it has {names}" if names else "it has none" if there else "there is no such file"
                 raise LedgerError(
@@ -271,10 +273,11 @@ class Ledger:
         ``head`` is the head of an earlier export: its absence means that the ledger was rewritten or put back.
         """
         with self._reading() as connection:
+            self._store.check_pages(connection)
             row = rows.row_of(connection, self.id)
             if rows.header_of(row) != self._header:
                 raise altered(self.name, "its header was edited")
-            found = rows.entries_of(connection, self._header)
+            found = rows.scan_entries(connection, self._header)
         check(self._header, int(row.length), row.head, found, head)
 
     def verify_certificate(self, document: Any) -> Verdict:

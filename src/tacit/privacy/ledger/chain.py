@@ -85,7 +85,15 @@ class Entry:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        return None if self.statement is None else Guarantee.from_json(_parsed(self.statement))
+        if self.statement is None:
+            return None
+        try:
+            return Guarantee.from_json(_parsed(self.statement))
+        except (TacitError, LookupError, TypeError, ValueError):
+            raise LedgerTampered(
+                f"entry {self.number} of the ledger is not what was written: its guarantee cannot be read. Release "
+                "nothing from it; compare it with an exported copy"
+            ) from None
 
     @property
     def status(self) -> str:

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import LedgerError, extra
+from tacit.errors import LedgerError, LedgerTampered, extra
 from tacit.privacy.ledger.chain import Header
+from tacit.privacy.ledger.file import check_pages, create_file, damaged, is_damage, note_ledger, refuse_lost
 from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
 
 SCHEMA = 1
@@ -106,9 +107,12 @@ class Store:
         """Turn a driver's error into ours, without the password that its traceback may hold."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-            said = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
+        except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
+            plain = getattr(error, "strerror", None)  # without the name of a file that is in the making
+            said = str(getattr(error, "orig", None) or plain or error).strip().splitlines() or [type(error).__name__]
             reason = said[0].rstrip(".")
+            if self.path is not None and is_damage(error, reason):
+                raise damaged(self.path, reason.split(" with text")[0]) from None
             for secret in (self.url.password, self.url.query.get("password")):
                 reason = reason.replace(str(secret), "***") if secret else reason
             raise LedgerError(
@@ -118,21 +122,34 @@ class Store:
     def names(self) -> list[str]:
         """The ledgers in this database, by name."""
         with self.reading() as connection:
-            self._versioned(connection)
-            return self._names(connection)
-
-    def _names(self, connection: Connection) -> list[str]:
-        if not sa.inspect(connection).has_table(ledgers.name):
-            return []
-        return list(connection.scalars(sa.select(ledgers.c.name).order_by(ledgers.c.name)))
+            if not self._versioned(connection):
+                return []
+            return sorted(header_of(row).name for row in connection.execute(sa.select(ledgers)))
 
     def find(self, name: str) -> Header | None:
+        """The ledger of this name, once the database was looked through for damage."""
         with self.reading() as connection:
-            return self._find(connection, name) if self._versioned(connection) else None
+            if self.path is not None:
+                check_pages(connection, self.path)
+            found = self._find(connection, name) if self._versioned(connection) else None
+        if self.path is not None and found is not None:
+            note_ledger(self.path, name, found.id)
+        return found
 
     def _find(self, connection: Connection, name: str) -> Header | None:
-        row = connection.execute(sa.select(ledgers).where(ledgers.c.name == name)).one_or_none()
-        return None if row is None else header_of(row)
+        # every row, not the one that an index finds: an index with one bit changed would hide a ledger, and its budget
+        headers = (header_of(row) for row in connection.execute(sa.select(ledgers)).all())
+        return next((header for header in headers if header.name == name), None)
+
+    def check_pages(self, connection: Connection) -> None:
+        """LedgerTampered if the file is damaged anywhere, however large. A server checks its own pages."""
+        if self.path is not None:
+            check_pages(connection, self.path, whole=True)
+
+    def refuse_lost(self, name: str) -> None:
+        """LedgerTampered if there was a ledger of this name and it is gone."""
+        if self.path is not None:
+            refuse_lost(self.path, name)
 
     def exists(self) -> bool:
         """False only for an SQLite file that is not there."""
@@ -141,27 +158,40 @@ class Store:
 
     def create(self, header: Header) -> Header:
         """Write a new ledger, or return the one of that name that another process made first."""
-        if not self.exists():
+        if self.path is not None and not self.exists():
+            self.refuse_lost(header.name)
             with self.translate_errors("created", ""):
-                self._sqlite("rwc").close()
+                create_file(self.path, _create_tables)
         with self.writing() as connection:
             if self.path is None:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION)))
             if not self._versioned(connection):
-                tables.create_all(connection)
-                connection.execute(meta.insert().values(key="schema", value=str(SCHEMA)))
+                self._create_tables(connection)
             there = self._find(connection, header.name)
             if there is None:
+                self.refuse_lost(header.name)
                 b = header.budget
                 terms = {"notion": b.notion, "amount": b.amount, "delta": b.delta, "composition": header.composition}
                 about = {"id": header.id, "name": header.name, "description": header.description}
                 rest = {"reserve": header.reserve, "unit": header.unit, "created": header.created}
                 connection.execute(ledgers.insert().values(**about, **terms, **rest, length=0, head=header.genesis))
-            return there or header
+        made = there or header
+        if self.path is not None:
+            note_ledger(self.path, made.name, made.id)
+        return made
+
+    def _create_tables(self, connection: Connection) -> None:
+        tables.create_all(connection)
+        connection.execute(meta.insert().values(key="schema", value=str(SCHEMA)))
 
     def _versioned(self, connection: Connection) -> bool:
         """Whether there are tables; raises if a later tacit made them."""
-        if not sa.inspect(connection).has_table(meta.name):
+        there = set(sa.inspect(connection).get_table_names())
+        if meta.name not in there:
+            if self.path is not None and not there:
+                raise damaged(self.path, "it is empty")
+            if ledgers.name in there:
+                raise LedgerTampered(f"the ledger at {self.shown} is damaged: table {meta.name} is missing")
             return False
         found = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema"))
         if found != str(SCHEMA):
@@ -170,6 +200,13 @@ class Store:
                 "Upgrade it: pip install --upgrade tacit. Nothing was changed"
             )
         return True
+
+
+def _create_tables(path: Path) -> None:
+    store = Store(path)
+    with store.writing() as connection:
+        store._create_tables(connection)
+    store.close()
 
 
 def _parsed(url: str | Path) -> URL:
@@ -206,7 +243,9 @@ def _remedy(reason: str) -> str:
         ("readonly", "open it as a user who may write the file and its directory"),
         ("read-only", "connect to a server and as a role that may write"),
         ("unable to open", "check that the directory exists and may be written"),
-        ("not a database", "give the path of a ledger, or of a file that does not exist yet"),
+        ("No such file or directory", "check that the directory exists and may be written"),
+        ("Permission denied", "check that the directory exists and may be written"),
+        ("Read-only file system", "check that the directory exists and may be written"),
         ("full", "make room on the disk"),
         ("No space left", "make room on the server's disk"),
         ("locked", "another process holds it; try again"),

@@ -1,0 +1,59 @@
+"""Files that only their owner may read, whatever the umask says. Everything private is made by these functions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FILE, FOLDER = 0o600, 0o700
+
+
+def create_private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, for its owner alone. One that exists is left as it is."""
+    for folder in (*reversed(path.parents), path):
+        try:
+            folder.mkdir(mode=FOLDER)
+        except FileExistsError:
+            continue
+        folder.chmod(FOLDER)
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path} is no folder")
+
+
+def open_private(path: Path, flags: int = os.O_RDWR) -> int:
+    """A descriptor of a file that is its owner's alone: made so, or, if it was there, made so now where we may.
+
+    ``flags`` are those of os.open; O_CREAT is added, and no child process inherits the descriptor.
+    """
+    descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE)
+    try:
+        if os.fstat(descriptor).st_mode & 0o777 != FILE:
+            os.fchmod(descriptor, FILE)
+    except PermissionError:  # another user's, who let us in
+        pass
+    return descriptor
+
+
+def create_private(path: Path) -> None:
+    """Make a file of ours alone, or take away what others may do with one that is there."""
+    os.close(open_private(path))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a whole file of ours alone, under its name only once it is on disk."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with os.fdopen(open_private(part, os.O_WRONLY | os.O_TRUNC), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """See to it that the names in a folder are on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

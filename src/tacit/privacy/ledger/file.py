@@ -1,0 +1,133 @@
+"""A ledger's SQLite file: made whole or not at all, marked beside, looked through when it is opened.
+
+The mark, ``ledger.db.made`` beside ``ledger.db``, names the ledgers that were made there. So a file that is gone, cut
+short or replaced by an older one differs from one that never was, and nobody gets a new budget by losing the old one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy.engine import Connection
+
+from tacit.errors import LedgerTampered
+from tacit.files import create_private, flush_folder, open_private
+
+WHOLE = 1 << 27  # bytes of a file that is looked through whole at every opening; larger ones by verify
+TABLES = ("tacit_meta", "tacit_ledgers", "tacit_keys")
+SIGNS = (
+    "malformed",
+    "not a database",
+    "unsupported file format",
+    "no such table",
+    "no such column",
+    "Could not decode",
+    "constraint failed",
+    "datatype mismatch",
+    "codec can't decode",
+)
+
+
+def mark_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.made")
+
+
+def read_mark(path: Path) -> dict[str, str]:
+    """Name -> identifier of each ledger that was made in this file. A mark that cannot be read names ''."""
+    try:
+        lines = mark_of(path).read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError):
+        return {"": ""}
+    made = {}
+    for line in lines:
+        try:
+            said = json.loads(line)
+            made[str(said["name"])] = str(said["ledger"])
+        except (ValueError, KeyError, TypeError):
+            made[""] = ""
+    return made
+
+
+def note_ledger(path: Path, name: str, ledger: str) -> None:
+    """Add a ledger to the mark, if it is not there. Where we may not write, as beside a ledger to read, do nothing."""
+    if read_mark(path).get(name) == ledger:
+        return
+    with contextlib.suppress(OSError):
+        line = json.dumps({"name": name, "ledger": ledger}) + "\n"
+        with os.fdopen(open_private(mark_of(path), os.O_WRONLY | os.O_APPEND), "a") as file:
+            file.write(line)  # one write: two processes that make ledgers do not mix their lines
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def refuse_lost(path: Path, name: str) -> None:
+    """LedgerTampered if a ledger of this name was made here, now that the file does not have it."""
+    made = read_mark(path)
+    if name not in made and "" not in made:
+        return
+    mark = mark_of(path).name
+    what = "it is gone" if not path.exists() else f"the file has no ledger {name!r}"
+    raise LedgerTampered(
+        f"ledger {name!r} was made at {path}, says {mark} beside it, and {what}. What was spent is forgotten: put the "
+        f"latest copy back. Only if nothing was ever released under it, remove {mark}. Nothing was made"
+    )
+
+
+def create_file(path: Path, fill: Callable[[Path], None]) -> None:
+    """Make the file with all that ``fill`` writes, unless another process is quicker. Never seen half made."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    create_private(part)
+    try:
+        fill(part)
+        try:
+            os.link(part, path)  # unlike a rename, never replaces
+        except FileExistsError:
+            return
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+                raise
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # no links here: claim the name first
+            os.replace(part, path)
+        flush_folder(path.parent)
+    finally:
+        for leftover in (part, part.with_name(f"{part.name}-journal")):
+            leftover.unlink(missing_ok=True)
+
+
+def check_pages(connection: Connection, path: Path, *, whole: bool = False) -> None:
+    """LedgerTampered if pages, tables and indexes do not fit together.
+
+    An index that says otherwise than its table hides entries from whoever looks through it.
+    """
+    if whole or path.stat().st_size <= WHOLE:
+        said = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
+    else:
+        there = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars())
+        checks = [connection.exec_driver_sql(f"PRAGMA integrity_check({t})") for t in TABLES if t in there]
+        said = [line for check in checks for line in check.scalars()]
+    if any(line != "ok" for line in said):
+        raise damaged(path, "its pages do not fit together")
+
+
+def damaged(path: Path, what: str) -> LedgerTampered:
+    return LedgerTampered(
+        f"the ledger at {path} is damaged: {what}. Release nothing from it; put the latest copy back"
+        " (if it never was a ledger, give the path of one, or of a file that does not exist yet). Nothing was released"
+    )
+
+
+def is_damage(error: BaseException, reason: str) -> bool:
+    """Whether a driver's error tells of a file that is not what was written."""
+    original = getattr(error, "orig", None) or error
+    if isinstance(original, UnicodeError):
+        return True
+    return isinstance(original, sqlite3.Error) and any(sign in reason for sign in SIGNS)

@@ -1,0 +1,198 @@
+"""A ledger's file with bits changed, cut short, emptied or gone: said in a type of ours, and never a larger budget."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from postgres_server import memory
+
+from tacit.errors import BudgetRefused, LedgerError, LedgerTampered
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.release import digest
+
+BUDGET = Budget.pure(1.0)
+SPENT = 0.75
+PAGE = 4096
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three ledgers in a file; "icu" has spent 0.75 of 1 in thirty charges, some of them with keys and draws."""
+    path = tmp_path_factory.mktemp("ledger") / "l.db"
+    for name in ("er", "icu", "ward"):
+        Ledger.open(path, name, BUDGET, description=f"stays of {name}").charge(Guarantee(Budget.pure(0.125)), "first")
+    ledger = Ledger.open(path, "icu")
+    for number in range(25):
+        payment = ledger.charge(Guarantee(Budget.pure(0.025)), f"a mean, number {number}", key=f"run {number}")
+        if number % 2:
+            ledger.settle(payment, digest(number))
+    ledger.verify()
+    return path
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory where there is some: hundreds of copies, each of them flushed to disk."""
+    with tempfile.TemporaryDirectory(prefix="tacit-", dir=memory()) as place:
+        yield Path(place)
+
+
+def copy(original: Path, folder: Path, content: bytes) -> Path:
+    """A damaged copy without its mark, as a file that came from elsewhere: the harder case."""
+    path = folder / "l.db"
+    for old in folder.glob("l.db*"):
+        old.unlink()
+    path.write_bytes(content)
+    return path
+
+
+def outcome(path: Path) -> str:
+    """What a damaged ledger does when it is opened, asked, charged to the end and verified."""
+    try:
+        with Ledger.open(path, "icu", BUDGET) as ledger:
+            left = ledger.remaining().amount
+            assert left <= 1 - SPENT + 1e-9, "a larger budget"
+            try:
+                for _ in range(3):
+                    ledger.charge(Guarantee(Budget.pure(0.125)), "more")
+            except BudgetRefused:
+                assert ledger.spent().budget is not None
+                assert ledger.spent().budget.amount <= 1.0 + 1e-9
+            else:
+                raise AssertionError("a larger budget")
+            try:
+                ledger.verify()
+            except LedgerTampered:
+                return "verify"
+            return "harmless"
+    except LedgerTampered:
+        return "tampered"
+    except LedgerError:
+        return "refused"
+
+
+def aimed_bits(content: bytes, seed: int) -> Iterator[tuple[int, int]]:
+    """Bits worth changing, without end: of names, of page heads and cell pointers, of anything that is not zero."""
+    random = Random(seed)
+    names = [
+        at + k for word in (b"icu", b"tacit_", b"CREATE") for at in _places(content, word) for k in range(len(word))
+    ]
+    heads = [page + k for page in range(0, len(content), PAGE) for k in range(40)]
+    used = [at for at, byte in enumerate(content) if byte]
+    for at in _places(content, b"icu"):  # every bit of the ledger's name, wherever it stands
+        yield from ((at + k, 1 << bit) for k in range(3) for bit in range(8))
+    while True:
+        for places in (names, heads, used):
+            yield random.choice(places), 1 << random.randrange(8)
+
+
+def _places(content: bytes, word: bytes) -> list[int]:
+    return [at for at in range(len(content)) if content.startswith(word, at)]
+
+
+def flip_many(original: Path, folder: Path, many: int, seed: int) -> Counter[str]:
+    content = original.read_bytes()
+    found: Counter[str] = Counter()
+    for _, (at, bit) in zip(range(many), aimed_bits(content, seed), strict=False):
+        damaged = bytearray(content)
+        damaged[at] ^= bit
+        try:
+            found[outcome(copy(original, folder, bytes(damaged)))] += 1
+        except Exception as error:
+            raise AssertionError(f"bit {bit} of byte {at}: {type(error).__name__}: {error}") from error
+    return found
+
+
+def test_a_changed_bit_is_tampering_or_harmless(original: Path, folder: Path) -> None:
+    found = flip_many(original, folder, 200, seed=0)
+    assert found["tampered"] > 80
+
+
+@pytest.mark.slow
+def test_ten_thousand_changed_bits_are_tampering_or_harmless(original: Path, folder: Path) -> None:
+    found = flip_many(original, folder, 10_000, seed=1)
+    print(dict(found))
+    assert found["tampered"] > 4000
+
+
+def lengths(size: int, step: int) -> list[int]:
+    edges = {page + k for page in range(0, size, PAGE) for k in (-1, 0, 1) if 0 <= page + k < size}
+    return sorted({*range(0, 110, 10), 1, 2, 99, 100, 101, 511, 512, 513, size - 1, *edges, *range(0, size, step)})
+
+
+@pytest.mark.parametrize("step", [1021, pytest.param(9, marks=pytest.mark.slow)])
+def test_a_file_cut_short_is_tampering(original: Path, folder: Path, step: int) -> None:
+    content = original.read_bytes()
+    found = {length: outcome(copy(original, folder, content[:length])) for length in lengths(len(content), step)}
+    assert {length: said for length, said in found.items() if said != "tampered"} == {}
+
+
+def test_a_ledger_that_is_gone_differs_from_one_that_never_was(original: Path, tmp_path: Path) -> None:
+    for name in ("l.db", "l.db.made"):
+        shutil.copy(original.with_name(name), tmp_path / name)
+    (tmp_path / "l.db").unlink()
+    for budget in (BUDGET, None):
+        with pytest.raises(LedgerTampered, match=r"was made at .* it is gone.*put the latest copy back"):
+            Ledger.open(tmp_path / "l.db", "icu", budget)
+    assert Ledger.open(tmp_path / "l.db", "another", BUDGET).remaining() == BUDGET  # this one never was
+    with pytest.raises(LedgerTampered, match="the file has no ledger 'icu'"):
+        Ledger.open(tmp_path / "l.db", "icu", BUDGET)
+    (tmp_path / "l.db.made").unlink()  # as the message says
+    assert Ledger.open(tmp_path / "l.db", "icu", BUDGET).remaining() == BUDGET
+
+
+def test_an_older_copy_that_lacks_a_ledger_is_not_given_a_new_one(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "l.db", "er", BUDGET)
+    shutil.copy(tmp_path / "l.db", tmp_path / "old.db")
+    Ledger.open(tmp_path / "l.db", "icu", BUDGET).charge(Guarantee(BUDGET))
+    shutil.copy(tmp_path / "old.db", tmp_path / "l.db")
+    with pytest.raises(LedgerTampered, match="the file has no ledger 'icu'"):
+        Ledger.open(tmp_path / "l.db", "icu", BUDGET)
+
+
+def test_a_mark_that_cannot_be_read_makes_no_ledger(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "l.db", "er", BUDGET)
+    (tmp_path / "l.db.made").write_bytes(b"{\xff")
+    with pytest.raises(LedgerTampered, match="Nothing was made"):
+        Ledger.open(tmp_path / "l.db", "icu", BUDGET)
+    assert Ledger.open(tmp_path / "l.db", "er").remaining() == BUDGET
+
+
+def test_an_empty_file_is_not_made_a_ledger(tmp_path: Path) -> None:
+    (tmp_path / "l.db").touch()
+    with pytest.raises(LedgerTampered, match="it is empty"):
+        Ledger.open(tmp_path / "l.db", "icu", BUDGET)
+    assert (tmp_path / "l.db").stat().st_size == 0
+
+
+def test_a_ledger_of_the_first_release_is_marked_when_it_is_opened(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).parents[2] / "golden" / "ledger_v1.db", tmp_path / "l.db")
+    stays = Ledger.open(tmp_path / "l.db", "stays")
+    assert stays.id in (tmp_path / "l.db.made").read_text()
+    (tmp_path / "l.db").unlink()
+    with pytest.raises(LedgerTampered, match="it is gone"):
+        Ledger.open(tmp_path / "l.db", "stays", stays.budget)
+
+
+@pytest.mark.parametrize("index", ["sqlite_autoindex_tacit_entries_1", "sqlite_autoindex_tacit_ledgers_2"])
+def test_verify_finds_an_index_that_was_changed_under_an_open_ledger(
+    original: Path, tmp_path: Path, index: str
+) -> None:
+    path = copy(original, tmp_path, original.read_bytes())
+    ledger = Ledger.open(path, "icu")
+    with sqlite3.connect(path) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", [index]).fetchone()
+    connection.close()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"icu" if "ledgers" in index else ledger.id.encode(), (root - 1) * PAGE)] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(LedgerTampered, match="do not fit together"):
+        ledger.verify()
