@@ -23,11 +23,27 @@ from tacit.cli.ledger import ledgers
 from tacit.cli.modeler import modeler
 from tacit.cli.pareto import pareto_command
 from tacit.cli.plan import plan_command
+from tacit.cli.predict import predict_command
 from tacit.cli.report import report_command
+from tacit.cli.train import train_command
 from tacit.cli.tune import tune_command
 from tacit.cli.verify import verify_command
 
-ORDER = ("init", "plan", "tune", "pareto", "report", "dashboard", "ledger", "verify", "audit", "curator", "modeler")
+ORDER = (
+    "init",
+    "plan",
+    "tune",
+    "train",
+    "predict",
+    "pareto",
+    "report",
+    "dashboard",
+    "ledger",
+    "verify",
+    "audit",
+    "curator",
+    "modeler",
+)
 
 
 class Root(typer.core.TyperGroup):
@@ -91,6 +107,8 @@ def _root(
 app.command("init", short_help="Write tacit.toml by asking.")(init_command)
 app.command("plan", short_help="Say what each method would give.")(plan_command)
 app.command("tune", short_help="Tune on private records, release the best parameters.")(tune_command)
+app.command("train", short_help="Train on a private table, release the best model.")(train_command)
+app.command("predict", short_help="Ask a released model about a table.")(predict_command)
 app.command("pareto")(pareto_command)
 app.command("report", short_help="Write one HTML page that opens offline.")(report_command)
 app.command("dashboard", short_help="Serve the pages of runs while they run.")(dashboard_command)

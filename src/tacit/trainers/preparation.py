@@ -109,7 +109,8 @@ class Preparation:
         return EncodedRows(self.features(X), self.targets(y), owners)
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, "schema": self.schema.to_json(), "cuts": {k: list(v) for k, v in self.cuts.items()}}
+        cuts = {name: list(values) for name, values in self.cuts.items()}
+        return {"format": FORMAT, "schema": self.schema.to_json(), "form": self.schema.form, "cuts": cuts}
 
 
 def one_hot(codes: NDArray[Any], width: int) -> Floats:

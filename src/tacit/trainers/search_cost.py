@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy.composed_profile import ComposedProfile
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, epsilon_at, tabulate
-from tacit.privacy.run_laws import RunLaw
+from tacit.privacy.published_selection import renyi_selection
+from tacit.privacy.run_laws import NegativeBinomial, RunLaw
 from tacit.privacy.selection import select
 from tacit.trainers.trainer import Base
 
@@ -75,3 +77,13 @@ class SearchCost:
             mu = math.sqrt(low * high)
             low, high = (mu, high) if self.epsilon(mu) <= self.budget.amount else (low, mu)
         return Base(low, tabulate(GaussianProfile(low), floor=self.floor))
+
+    def to_json(self) -> dict[str, Any]:
+        """What a run may cost, how many are expected, and what the same search would cost by other ways of counting."""
+        mu, delta, law = self.base.mu, self.budget.delta, self.law
+        composed = math.hypot(self.columns, mu * math.sqrt(law.mean))
+        epsilons = {"composition": Budget.gdp(composed).epsilon(delta)}
+        inner = getattr(law, "law", law)
+        if isinstance(inner, NegativeBinomial):
+            epsilons["Renyi"] = epsilon_at(renyi_selection(GaussianProfile(mu).curve(), inner), delta)
+        return {"base_mu": mu, "columns_mu": self.columns, "expected_runs": law.mean, "epsilons": epsilons}

@@ -11,6 +11,7 @@ A record is in one part only, so what it costs is the largest of what the parts 
 
 from __future__ import annotations
 
+import json
 import math
 import uuid
 from collections.abc import Mapping
@@ -116,6 +117,7 @@ def train(
     )
     job.rehearse()
     from tacit.run.study import kept
+    from tacit.trainers.model_files import write_model
 
     with ExitStack() as stack:
         folder = stack.enter_context(kept(out)) if out is not None else None
@@ -123,6 +125,7 @@ def train(
         release = job.release(state, ledger, executor)
         if folder is not None:
             write_model(folder.path, release)
+            write_certificate(folder.path, release)
             state.wipe()
     return release
 
@@ -272,8 +275,14 @@ class Training:
             self.scoring.name,
             deviation * unit,
             sampling * unit,
-            {"records": self.table.training.units, "test": units, "base_mu": self.cost.base.mu},
+            {"records": self.table.training.units, "test": units, **self.cost.to_json()},
         )
+
+
+def write_certificate(folder: Path, release: Release[Trained]) -> None:
+    part = folder / "certificate.json.part"
+    part.write_text(json.dumps(release.certificate(), indent=1) + "\n")
+    part.replace(folder / "certificate.json")
 
 
 def run_all(search: Search, runs: int, state: PrivateState, executor: Executor | None) -> None:
@@ -328,19 +337,6 @@ def separate_target(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
     if len(X) != len(y):
         raise BadInput(f"X has {len(X)} rows and y has {len(y)}; they must agree")
     return X, y
-
-
-def write_model(folder: Path, release: Release[Trained]) -> None:
-    """model.json where the model is made of numbers alone, model.joblib always, certificate.json."""
-    import json
-
-    import joblib
-
-    model = release.value.model
-    if model.portable:
-        (folder / "model.json").write_text(json.dumps(model.to_json()) + "\n")
-    joblib.dump(model, folder / "model.joblib")
-    (folder / "certificate.json").write_text(json.dumps(release.certificate(), indent=1) + "\n")
 
 
 def _take(rows: Any, at: Any) -> Any:

@@ -51,7 +51,8 @@ def _release_page(found: Found, ledger: str | None) -> Page:
     """A certificate on the page that the registry names for its method."""
     value, payment = found.document.get("value"), found.document.get("payment")
     method = METHODS.get(str(value.get("method"))) if isinstance(value, dict) else None
-    draw = load((method or METHODS["observed"]).page)
+    trained = isinstance(value, dict) and "trainer" in value
+    draw = load("tacit.report.pages.trained:page" if trained else (method or METHODS["observed"]).page)
     made: Page = draw(found.document, ledger=ledger_of(payment, found.folder, ledger))
     return made
 

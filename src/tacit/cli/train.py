@@ -1,0 +1,142 @@
+"""`tacit train`: from a private table to a released model."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import LedgerName, MaybeLedger, words
+from tacit.cli.shell import AsJson, Quiet, again, keeping, print_result, processes, remark
+from tacit.errors import BadInput, count
+from tacit.trainers import TRAINERS
+
+if TYPE_CHECKING:
+    from tacit.privacy.release import Release
+    from tacit.trainers.trained import Trained
+
+SCORINGS = words("error", "brier", "absolute", "squared")
+
+
+def train_command(
+    table: Annotated[Path, typer.Option(help="A CSV or Parquet table; every row of it is protected.")],
+    target: Annotated[str, typer.Option(help="Column of the table to predict.")],
+    model: Annotated[str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=words(*TRAINERS))] = "logistic",
+    epsilon: Annotated[float, typer.Option(help="Epsilon of everything: columns, search, model and score.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Delta of everything.")] = 1e-6,
+    runs: Annotated[float, typer.Option(help="About how many models to train; the number is drawn in secret.")] = 40.0,
+    person: Annotated[str | None, typer.Option(help="Column that says whose row it is: protects persons.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="Public facts about the columns, in TOML or JSON.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of the model's own.")] = None,
+    scoring: Annotated[
+        str | None, typer.Option(help="error, brier, absolute or squared.", autocompletion=SCORINGS)
+    ] = None,
+    hide_runs: Annotated[
+        bool, typer.Option("--hide-runs", help="Always do the most runs; nothing need be hidden.")
+    ] = False,
+    ledger: MaybeLedger = None,
+    ledger_name: LedgerName = "default",
+    out: Annotated[Path | None, typer.Option(help="Folder for the model, certificate and report.")] = None,
+    workers: Annotated[int, typer.Option(help="Models trained at once, in processes.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the division of the rows; the noise has none.")] = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train on a private table; release the best model, its parameters and an honest score. One charge for all.
+
+    \b
+    Examples:
+      tacit train --table patients.csv --target readmitted --epsilon 1 \\
+        --delta 1e-6 --out release
+      tacit predict release new.csv
+    """
+    from tacit.integrations.files import read_table
+    from tacit.privacy.guarantee import Budget, loose
+    from tacit.privacy.ledger import Ledger
+    from tacit.schema import Schema
+    from tacit.space import Space
+    from tacit.trainers.train import train
+
+    known = Schema.read(schema) if schema is not None else None
+    rows = read_table(table, known)
+    leave = [*(drop or []), *([person] if person else [])]
+    missing = [name for name in (*leave, target) if name not in rows.columns]
+    if missing:
+        raise BadInput(f"the table has no column {', '.join(map(repr, missing))} among its {rows.shape[1]} columns")
+    groups = rows[person] if person else None
+    budget = Budget.approximate(epsilon, delta)
+    units = len(rows) if groups is None else int(groups.nunique())
+    if said := loose(delta, units):
+        remark(said, quiet)
+    how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
+    remark(f"{len(rows)} rows, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)
+    kept = (
+        f"What was done is kept in {out} and is not paid for again. To go on: {again()}" if out else "Nothing is kept"
+    )
+    with ExitStack() as stack:
+        stack.enter_context(keeping(kept))
+        pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
+        paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        release = train(
+            model,
+            rows.drop(columns=leave),
+            target=target,
+            space=Space.read(space) if space else None,
+            budget=budget,
+            runs=runs,
+            schema=known,
+            groups=groups,
+            scoring=scoring,
+            hide_runs=hide_runs,
+            ledger=paid,
+            executor=pool,
+            out=out,
+            progress=not (quiet or as_json),
+            seed=seed,
+        )
+    paths = _write_report(out)
+    value = release.value
+    shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "half_width": value.half_width}
+    print_result({**shown, **release.certificate(), "files": paths}, as_json, format_training(release, paths))
+
+
+def _write_report(out: Path | None) -> dict[str, str]:
+    if out is None:
+        return {}
+    from tacit.report.pages.trained import write
+
+    write(out)
+    names = {
+        "model": "model.joblib",
+        "as JSON": "model.json",
+        "certificate": "certificate.json",
+        "report": "report.html",
+    }
+    return {name: str(out / file) for name, file in names.items() if (out / file).exists()}
+
+
+def format_training(release: Release[Trained], paths: dict[str, str]) -> str:
+    """A trained model for a person to read."""
+    value = release.value
+    width = max(len(name) for name in (*value.params, value.metric))
+    lines = ["", f"Released: {value.model.trainer}", *(f"  {n:{width}}  {_short(v)}" for n, v in value.params.items())]
+    lines.append(f"  {value.metric:{width}}  {value.score:.4g} ± {value.half_width:.2g} (95%, for new rows)")
+    lines.append(
+        f"  of which noise for privacy ± {1.96 * value.deviation:.2g}, and ± {1.96 * value.sampling:.2g} because "
+        f"{value.details['test']} test rows are a sample"
+    )
+    if "baseline" in value.details:
+        lines.append(
+            f"  {'without the model':{width}}  {value.details['baseline']:.4g}, about: {value.details['baseline_of']}"
+        )
+    lines += ["", "Guarantee", f"  {release.guarantee}"]
+    paid = release.payment
+    lines += ["", f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger."]
+    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,80 @@
+"""The report of a private training: the model, its score, what it cost and what it would have cost otherwise."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
+from tacit.errors import BadInput
+from tacit.methods.tune import read_release
+from tacit.page import Page, figures, number
+from tacit.privacy.guarantee import Guarantee
+from tacit.report.parts import guarantee_part, payment_part
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+
+def write(folder: str | Path) -> Path:
+    """Write report.html beside the certificate of a finished training and return its path."""
+    return page(read_release(folder)).write(Path(folder) / "report.html")
+
+
+def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
+    """The report of a certificate. Everything in it was released."""
+    try:
+        value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
+        parts = {
+            "release": _release(value),
+            "guarantee": guarantee_part(guarantee),
+            "search": _search(value["details"], guarantee),
+            "paid": payment_part(certificate.get("payment"), ledger),
+            "certificate": "<details><summary>Certificate</summary>"
+            f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
+        }
+    except BadInput:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise BadInput("this certificate is not of a training") from None
+    return Page(f"tacit: {value['trainer']}, trained privately", parts, over="tacit · private training")
+
+
+def _release(value: dict[str, Any]) -> str:
+    noise, sampling = 1.96 * value["deviation"], 1.96 * value["sampling"]
+    both = (noise**2 + sampling**2) ** 0.5
+    rows: list[tuple[str, Any]] = [(value["metric"], f"{value['score']:.4g} ± {both:.2g} (95%)")]
+    details = value["details"]
+    if "baseline" in details:
+        rows.append(("without the model", f"{details['baseline']:.4g}"))
+    rows += [(name, number(v, 4)) for name, v in value["params"].items()]
+    base = f" Without the model: {escape(str(details['baseline_of']))}." if "baseline" in details else ""
+    return (
+        f"<h1>{escape(value['trainer'][0].upper() + value['trainer'][1:])}</h1>{figures(rows)}"
+        f'<p class="soft">The score is the mean over {details["test"]} test rows that no step before saw: '
+        f"± {noise:.2g} of it is noise for privacy, ± {sampling:.2g} is there because the rows are a sample.{base} "
+        f"{details['records']} rows trained. The model is in <code>model.joblib</code>, its numbers "
+        f"in <code>model.json</code> where it has that form; their digest is in the certificate.</p>"
+    )
+
+
+def _search(details: dict[str, Any], guarantee: Guarantee) -> str:
+    quoted = guarantee.quoted()
+    others = details.get("epsilons", {})
+    if quoted is None or not others:
+        return ""
+    bars = [
+        Pair(name, float(epsilon), quoted[0], (f"{float(epsilon):.3g}", f"{quoted[0]:.3g} charged"))
+        for name, epsilon in others.items()
+    ]
+    title = "Epsilon of the search, by other ways of counting"
+    drawn = "".join(pairs_of_bars(bars, width, title=title) for width in (BROAD, NARROW))
+    return (
+        f"<h2>What the search cost</h2>{drawn}"
+        f'<p class="soft">About {details["expected_runs"]:.0f} models were trained and the best one kept; how many '
+        "exactly is secret. Hollow bars: the epsilon, at the same delta, that the same search would cost if each model "
+        "were paid for (composition), or by the best published bound on Renyi divergences. Filled: what was charged."
+        "</p>"
+    )

@@ -1,0 +1,118 @@
+"""`tacit train` and `tacit predict`: a table in, a model, a certificate and a page out, from a real shell."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TACIT = [str(Path(sys.executable).parent / "tacit")]
+
+
+def write_table(path: Path, n: int = 3000) -> None:
+    rng = np.random.default_rng(0)
+    age, ward = rng.integers(18, 95, n), rng.choice(["north", "west"], n)
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 60) / 8 - 1.5 * (ward == "west")))
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["person", "age", "ward", "ill"])
+        rows.writerows(zip(np.arange(n) // 2, age, ward, np.where(ill, "yes", "no"), strict=True))
+
+
+def tacit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*TACIT, *words], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a model was trained."""
+    path: Path = tmp_path_factory.mktemp("train")
+    write_table(path / "table.csv")
+    assert (
+        tacit(path, "ledger", "open", "set", "--epsilon", "3", "--delta", "1e-4", "--composition", "basic").returncode
+        == 0
+    )
+    words = [
+        "--target",
+        "ill",
+        "--drop",
+        "person",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-5",
+        "--runs",
+        "4",
+        "--out",
+        "release",
+    ]
+    done = tacit(
+        path, "train", "--table", "table.csv", *words, "--ledger", "ledger.db", "--ledger-name", "set", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    (path / "printed.json").write_text(done.stdout)
+    return path
+
+
+def test_the_release_is_printed_written_and_paid(folder: Path) -> None:
+    printed = json.loads((folder / "printed.json").read_text())
+    assert printed["guarantee"]["epsilon"] == 2.0
+    assert printed["guarantee"]["unit"] == "one record of the table replaced"
+    assert printed["score"] < 0.45
+    assert {Path(f).name for f in printed["files"].values()} >= {"model.json", "model.joblib", "report.html"}
+    assert tacit(folder, "verify", "release/certificate.json", "--ledger", "ledger.db").returncode == 0
+
+
+def test_the_page_names_the_score_the_guarantee_and_what_the_search_cost(folder: Path) -> None:
+    page = (folder / "release" / "report.html").read_text()
+    for words in ("Logistic regression", "What the search cost", "composition", "one record of the table replaced"):
+        assert words in page
+    again = tacit(folder, "report", "release", "--out", "again.html")
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_released_model_predicts_from_the_shell(folder: Path) -> None:
+    done = tacit(folder, "predict", "release", "table.csv", "--out", "predicted.csv")
+    assert done.returncode == 0, done.stderr
+    with (folder / "predicted.csv").open() as file:
+        predicted = [row["prediction"] for row in csv.DictReader(file)]
+    with (folder / "table.csv").open() as file:
+        truth = [row["ill"] for row in csv.DictReader(file)]
+    assert sum(p == t for p, t in zip(predicted, truth, strict=True)) > 0.6 * len(truth)
+    both = json.loads(tacit(folder, "predict", "release/model.json", "table.csv", "--probabilities", "--json").stdout)
+    assert set(both) == {"no", "yes"}
+    assert np.allclose(np.array(both["no"]) + np.array(both["yes"]), 1.0)
+
+
+def test_persons_are_the_unit_if_a_column_names_them(folder: Path) -> None:
+    words = ["--table", "table.csv", "--target", "ill", "--person", "person", "--epsilon", "3", "--runs", "3", "--json"]
+    done = tacit(folder, "train", *words)
+    assert done.returncode == 0, done.stderr
+    assert "person" in json.loads(done.stdout)["guarantee"]["unit"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--target", "nope"], "nope"),
+        (["--target", "ill", "--model", "nope"], "logistic"),
+        (["--target", "ill", "--epsilon", "1e-4"], "Nothing was spent"),
+        (["--target", "ill", "--person", "who"], "who"),
+    ],
+)
+def test_bad_words_are_refused_in_one_line(folder: Path, words: list[str], said: str) -> None:
+    done = tacit(folder, "train", "--table", "table.csv", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
+    (folder / "model.json").write_text("{}")
+    done = tacit(folder, "predict", "model.json", "table.csv")
+    assert (done.returncode, "not a model" in done.stderr) == (2, True)
