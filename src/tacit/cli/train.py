@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import LedgerName, MaybeLedger, words
-from tacit.cli.shell import AsJson, Quiet, again, keeping, print_result, processes, remark
+from tacit.cli.options import LedgerName, MaybeLedger, complete
+from tacit.cli.shell import AsJson, Quiet, explain_stop, print_result, processes, remark, this_command
 from tacit.errors import BadInput, count
 from tacit.trainers import TRAINERS
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
     from tacit.trainers.trained import Trained
 
-SCORINGS = words("error", "brier", "absolute", "squared")
+NAMES = ", ".join(TRAINERS)
+SCORINGS = complete("error", "brier", "absolute", "squared")
 
 
 def train_command(
     table: Annotated[Path, typer.Option(help="A CSV or Parquet table; every row of it is protected.")],
     target: Annotated[str, typer.Option(help="Column of the table to predict.")],
-    model: Annotated[str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=words(*TRAINERS))] = "logistic",
+    model: Annotated[
+        str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=complete(*TRAINERS))
+    ] = "logistic",
     epsilon: Annotated[float, typer.Option(help="Epsilon of everything: columns, search, model and score.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Delta of everything.")] = 1e-6,
     runs: Annotated[float, typer.Option(help="About how many models to train; the number is drawn in secret.")] = 40.0,
@@ -74,10 +77,12 @@ def train_command(
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
     remark(f"{len(rows)} rows, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)
     kept = (
-        f"What was done is kept in {out} and is not paid for again. To go on: {again()}" if out else "Nothing is kept"
+        f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
+        if out
+        else "Nothing is kept"
     )
     with ExitStack() as stack:
-        stack.enter_context(keeping(kept))
+        stack.enter_context(explain_stop(kept))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         release = train(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tacit.errors import choice
+
 SHIPPED: dict[str, str] = {
     "sparse_vector": "sparse_vector:SparseVector",
     "output_perturbation": "output_perturbation:OutputPerturbation",
@@ -33,5 +35,6 @@ def load(name: str) -> Any:
     >>> load("sparse_vector").__name__
     'SparseVector'
     """
-    module, _, attribute = {**TRAINERS, **SHIPPED}[name].partition(":")
+    known = {**SHIPPED, **TRAINERS}
+    module, _, attribute = known[choice("algorithm", name, tuple(known))].partition(":")
     return getattr(importlib.import_module(f"tacit.trainers.{module}"), attribute)
