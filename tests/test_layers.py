@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
 GROUND = {"errors", "files", "space", "objective", "page", "charts", "schema"}
-ROOMS = {"privacy", "gp"}
+ROOMS = {"privacy", "gp", "accounting"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
@@ -18,6 +18,7 @@ ALLOWED = {
     "page": {"errors", "__version__"},
     "charts": {"errors", "charts"},
     "privacy": GROUND | {"privacy"},
+    "accounting": {"privacy"},
     "gp": GROUND | {"gp"},
     "run": GROUND | ROOMS | {"run", "methods"},
     "methods": GROUND | ROOMS | {"run", "methods"},

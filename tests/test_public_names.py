@@ -27,6 +27,7 @@ PUBLIC = {
     "Space",
     "TacitError",
     "__version__",
+    "accounting",
     "audit",
     "compose",
     "mechanisms",

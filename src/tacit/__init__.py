@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit import accounting as accounting
     from tacit import audit as audit
     from tacit import pareto as pareto
     from tacit.errors import TacitError as TacitError
@@ -57,6 +58,7 @@ _HOMES = {
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",
     "TacitError": "tacit.errors",
+    "accounting": "tacit",
     "audit": "tacit",
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",

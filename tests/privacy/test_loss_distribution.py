@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tacit.privacy.conversions import gdp_delta, gdp_epsilon
 from tacit.privacy.dominating_pairs import POISSON, POISSON_REPLACE, WITHOUT, step_delta
-from tacit.privacy.loss_distribution import LossProfile, compose
+from tacit.privacy.loss_distribution import compose
+from tacit.privacy.loss_profile import LossProfile
 from tacit.privacy.step_losses import StepLosses, step_losses
 
 PAIRS = (WITHOUT, POISSON, POISSON_REPLACE)

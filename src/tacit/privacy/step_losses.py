@@ -32,7 +32,7 @@ from tacit.privacy.dominating_pairs import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-FINE = 128  # knots are h apart up to 128 h, then 2 h up to 256 h, and so on: at most 1/64 of the loss
+FINE = 128  # knots are h apart up to FINE h, then 2 h up to 2 FINE h, and so on: at most 2/FINE of the loss
 HIGHEST = 600.0  # losses above count as infinite
 FARTHEST = 14.0  # standard deviations after which a tail, 8e-45, counts as infinite loss
 
@@ -57,6 +57,11 @@ class StepLosses:
     def losses(self) -> Floats:
         return np.multiply.outer(self.spacing, self.knots)
 
+    def rows(self, which: Integers) -> StepLosses:
+        """Some of the settings."""
+        ends = self.endless[which], self.endless_back[which]
+        return StepLosses(self.knots, self.spacing[which], self.log_p[which], *ends, self.lower, self.symmetric)
+
     @property
     def reversed(self) -> StepLosses:
         """The pair with its two sides exchanged."""
@@ -64,17 +69,19 @@ class StepLosses:
         return StepLosses(self.knots, self.spacing, log_q, self.endless_back, self.endless, self.lower, self.symmetric)
 
 
-def default_spacing(pair: str, s: Floats, q: Floats, fineness: float = 8.0) -> Floats:
-    """A power of two, at most 1/fineness of about one standard deviation of the loss; grows with q and 1/s.
-
-    Powers of two make grids nest, so that epsilon stays monotone where the spacing changes.
-    """
+def loss_scale(pair: str, s: Floats, q: Floats) -> Floats:
+    """About one standard deviation of the loss of a step; grows with q and 1/s."""
     with np.errstate(over="ignore"):
         a = s**-2
         variance = np.minimum(q * q * np.expm1(np.minimum(a, 700.0)), q * (a * a / 4 + a))
         if pair == POISSON_REPLACE:
             variance *= 2
-    return np.exp2(np.floor(np.log2(np.sqrt(variance) / fineness)))
+    return np.sqrt(variance)
+
+
+def default_spacing(pair: str, s: Floats, q: Floats, fineness: float = 8.0) -> Floats:
+    """A power of two, at most 1/fineness of `loss_scale`: grids nest, so that epsilon is monotone where it changes."""
+    return np.asarray(np.exp2(np.floor(np.log2(loss_scale(pair, s, q) / fineness))))
 
 
 def _aligned(h: Floats, q: Floats) -> Floats:
@@ -94,9 +101,9 @@ def highest_loss(pair: str, s: Floats, q: Floats) -> Floats:
     return np.minimum(np.maximum(highest, -np.log1p(-np.minimum(q, 0.999))), HIGHEST)
 
 
-def make_knots(reach: float) -> Integers:
-    """Symmetric integers up to ``reach`` at least: steps of 1 up to FINE, then doubling their step with their size."""
-    parts, start, step = [np.arange(1, FINE + 1)], FINE, 1
+def make_knots(reach: float, fine: int = FINE) -> Integers:
+    """Symmetric integers up to ``reach`` at least: steps of 1 up to ``fine``, of 2 up to twice that, and so on."""
+    parts, start, step = [np.arange(1, fine + 1)], fine, 1
     while start < reach:
         step *= 2
         parts.append(np.arange(start + step, 2 * start + 1, step))
@@ -107,9 +114,18 @@ def make_knots(reach: float) -> Integers:
 
 
 def step_losses(
-    pair: str, s: Floats, q: Floats, *, lower: bool = False, spacing: Floats | None = None, fineness: float = 8.0
+    pair: str,
+    s: Floats,
+    q: Floats,
+    *,
+    lower: bool = False,
+    spacing: Floats | None = None,
+    fineness: float = 8.0,
+    fine: int = FINE,
 ) -> StepLosses:
     """Discrete losses of one step from above, or from below if ``lower``; s, q of shape (B,).
+
+    ``fineness``: knots for each standard deviation of the loss, at least; ``fine``: how many until they spread.
 
     >>> law = step_losses("without_replacement/replace_one", np.array([1.0]), np.array([0.01]))
     >>> float(np.exp(law.log_p).sum().round(9))
@@ -118,7 +134,7 @@ def step_losses(
     h = default_spacing(pair, s, q, fineness) if spacing is None else spacing
     if lower and pair == POISSON:
         h = _aligned(h, q)
-    knots = make_knots(float(np.max(highest_loss(pair, s, q) / h)))
+    knots = make_knots(float(np.max(highest_loss(pair, s, q) / h)), fine)
     losses = np.multiply.outer(h, knots)
     # knots serve all settings: past HIGHEST a setting has no cells, and what is there counts as infinite
     limit = losses.max(axis=1, where=losses <= HIGHEST, initial=0.0)[:, None]
