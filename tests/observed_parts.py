@@ -11,8 +11,9 @@ import optuna
 from optuna.trial import TrialState
 
 import tacit
-from tacit.methods.observed import CLAIM, Terms
+from tacit.methods.observed import Terms
 from tacit.privacy.noise import Exact
+from tacit.run.study_store import is_claimed
 
 N = 2000
 BUDGET = tacit.Budget.approximate(1.0, 1e-6)
@@ -45,7 +46,7 @@ def finished(storage: str) -> list[tuple[dict[str, Any], float]]:
 
 
 def claims(storage: str) -> int:
-    return sum(CLAIM in t.user_attrs for t in trials_of(storage))
+    return sum(map(is_claimed, trials_of(storage)))
 
 
 def tuned(objective: Callable[[Any], Any] = bowl, **other: Any) -> tacit.Release:

@@ -20,7 +20,7 @@ ALLOWED = {
     "privacy": GROUND | {"privacy"},
     "accounting": {"privacy"},
     "gp": GROUND | {"gp"},
-    "run": GROUND | ROOMS | {"run", "methods"},
+    "run": GROUND | ROOMS | {"run"},
     "methods": GROUND | ROOMS | {"run", "methods"},
     "outsource": GROUND | ROOMS | {"run", "outsource"},
     "pareto": GROUND | ROOMS | {"run", "methods", "trainers", "pareto"},

@@ -134,9 +134,18 @@ def differences(before: str, now: str) -> str:
     >>> differences('{"trials": 8, "records": 500}', '{"trials": 9, "records": 500}')
     'trials was 8, now 9'
     """
-    old, new = json.loads(before), json.loads(now)
+    old, new = _leaves(json.loads(before)), _leaves(json.loads(now))
     names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
     return "; ".join(f"{n} was {json.dumps(old.get(n))}, now {json.dumps(new.get(n))}" for n in names)
+
+
+def _leaves(document: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object without objects in it: theirs have names such as budget.mu."""
+    flat = dict[str, Any]()
+    for name, value in document.items():
+        inner = _leaves(value) if isinstance(value, dict) else None
+        flat |= {name: value} if inner is None else {f"{name}.{k}": v for k, v in inner.items()}
+    return flat
 
 
 def described(value: Any) -> str:

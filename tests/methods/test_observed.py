@@ -133,7 +133,7 @@ def test_a_stop_while_the_samplers_load_costs_no_observation(tmp_path: Path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as slow:
-        slow.setattr("tacit.methods.observed.prepared", stopped)
+        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
         with pytest.raises(KeyboardInterrupt):
             tuned(storage=at(tmp_path))
     assert claims(at(tmp_path)) == 0
@@ -246,8 +246,8 @@ def test_of_two_that_answer_at_once_the_first_recorded_answers_for_both(tmp_path
 class DyingLedger(tacit.Ledger):
     point = ""
 
-    def charge(self, *given: Any) -> Any:
-        payment = super().charge(*given)
+    def charge(self, *given: Any, **named: Any) -> Any:
+        payment = super().charge(*given, **named)
         if self.point == "after the charge":
             die()
         return payment

@@ -21,7 +21,7 @@ from optuna.trial import TrialState
 
 import tacit
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
-from tacit.methods.observed import PAID, TERMS, Observations
+from tacit.methods.observed import Observations
 
 fork = get_context("fork")
 
@@ -51,7 +51,7 @@ def test_a_study_with_results_from_elsewhere_is_refused(tmp_path: Path) -> None:
     foreign.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
     with pytest.raises(BadInput, match="not privately observed; start a new study"):
         tuned(storage=at(tmp_path))
-    assert TERMS not in foreign.user_attrs
+    assert "tacit:terms" not in foreign.user_attrs
 
 
 def test_a_study_into_which_exact_results_were_mixed_is_refused(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_study_paid_by_one_ledger_is_not_resumed_with_another(tmp_path: Path) 
     with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
         tuned(storage=at(tmp_path), ledger=second, noise=noise)
     assert (noise.draws, second.entries()) == (0, [])
-    assert observations.study.user_attrs[PAID]["name"] == "first"
+    assert observations.study.user_attrs["tacit:payment"]["name"] == "first"
 
 
 def test_an_objective_that_fails_at_once_has_cost_nothing(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_stop_while_the_samplers_load_costs_no_trial(tmp_path: Path, monkeypat
 
     asked: dict[str, Any] = {**ASKED, "private": PrivateTest(BUDGET), "storage": f"sqlite:///{tmp_path}/study.db"}
     with monkeypatch.context() as slow:
-        slow.setattr("tacit.pareto.private_front.prepared", stopped)
+        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
         with pytest.raises(KeyboardInterrupt):
             discover(Toy(), **asked)
     assert len(discover(Toy(), **asked, take_over=True).tested) == ASKED["trials"]

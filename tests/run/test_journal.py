@@ -16,7 +16,10 @@ import pytest
 import tacit
 from tacit.errors import BadInput, LedgerError, ObjectiveError
 from tacit.methods.gibo import FILE
+from tacit.privacy.claims import Claims, Promise
 from tacit.run.journal import Journal
+
+FREE = Promise(tacit.Guarantee.none("a test"), None, "run {run}", {})
 
 
 def lines(folder: Path) -> list[dict]:
@@ -81,23 +84,18 @@ def test_a_draw_that_was_claimed_and_lost_is_not_made_again(tmp_path) -> None:
 
 
 def test_a_crash_between_the_charge_and_its_record_finds_the_charge_again(tmp_path) -> None:
-    with pytest.raises(ObjectiveError):
-        gibo_run.run(tmp_path, fails=True)  # paid, then the first evaluation fails
-    text = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    promise = Promise(tacit.Guarantee(tacit.Budget.gdp(0.5)), None, "run {run}", {})
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "l", tacit.Budget.gdp(0.6))
+    paid = claims(tmp_path, ledger, promise).pay()
+    text = (tmp_path / "j").read_text().splitlines(keepends=True)
     assert "paid" in text[1]
-    (tmp_path / FILE).write_text(text[0])
-    gibo_run.run(tmp_path)
+    (tmp_path / "j").write_text(text[0])
+    assert claims(tmp_path, ledger, promise).pay() == paid
     assert len(charges(tmp_path)) == 1
 
 
-def test_a_run_paid_by_one_ledger_does_not_go_on_with_another(tmp_path) -> None:
-    guarantee = tacit.Guarantee(tacit.Budget.gdp(0.5))
-    first, second = (tacit.Ledger.open(tmp_path / "l.db", name, tacit.Budget.gdp(1.0)) for name in ("first", "second"))
-    Journal(tmp_path / "j", {}).pay(first, guarantee, "run")
-    with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
-        Journal(tmp_path / "j", {}).pay(second, guarantee, "run")
-    assert Journal(tmp_path / "j", {}).pay(first, guarantee, "run").name == "first"
-    assert len(first.entries()) == 1
+def claims(folder: Path, ledger: tacit.Ledger | None = None, promise: Promise = FREE) -> Claims:
+    return Claims(Journal(folder / "j"), promise, ledger=ledger)
 
 
 def test_a_stop_while_the_samplers_load_costs_no_step(tmp_path, monkeypatch) -> None:
@@ -105,7 +103,7 @@ def test_a_stop_while_the_samplers_load_costs_no_step(tmp_path, monkeypatch) -> 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as slow:
-        slow.setattr("tacit.methods.gibo.prepared", stopped)
+        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
         with pytest.raises(KeyboardInterrupt):
             gibo_run.run(tmp_path)
     assert not charges(tmp_path)
@@ -139,42 +137,27 @@ def test_a_line_cut_short_never_happened(tmp_path) -> None:
     assert all(isinstance(line, dict) for line in lines(tmp_path))
 
 
-def test_other_terms_or_an_edited_file_are_refused(tmp_path) -> None:
-    journal = Journal(tmp_path / "j", {"trials": 3, "clip": 1.0})
-    assert Journal(tmp_path / "j", {"trials": 3, "clip": 1.0}).run == journal.run
-    with pytest.raises(BadInput, match=r"other terms \(clip\)"):
-        Journal(tmp_path / "j", {"trials": 3, "clip": 2.0})
-    for bad in ("not json\n", '{"claim": 5}\n', '{"keep": "step 9", "value": 1}\n'):
-        (tmp_path / "k").write_text((tmp_path / "j").read_text() + bad)
+def test_an_edited_file_is_refused(tmp_path) -> None:
+    claims(tmp_path)
+    header = (tmp_path / "j").read_text()
+    for bad in ("not json\n", '{"claim": 5}\n', '{"keep": "step 9", "value": 1}\n', header):
+        (tmp_path / "k").write_text(header + bad)
         with pytest.raises(BadInput, match="not what was written"):
-            Journal(tmp_path / "k", {"trials": 3, "clip": 1.0})
+            Journal(tmp_path / "k")
     (tmp_path / "k").write_text('{"claim": "step 0"}\n')
     with pytest.raises(BadInput, match="not what was written"):
-        Journal(tmp_path / "k", {"trials": 3, "clip": 1.0})
+        Journal(tmp_path / "k")
 
 
 def test_nothing_private_is_written(tmp_path) -> None:
     gibo_run.run(tmp_path)
     kinds = {tuple(line) for line in lines(tmp_path)}
-    assert kinds == {("terms", "run"), ("paid",), ("claim",), ("keep", "value")}
+    assert kinds == {("terms", "run"), ("home",), ("paid",), ("claim",), ("keep", "value")}
     assert sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith("ledger")) == [FILE]
 
 
 def test_without_a_file_the_journal_lives_in_memory() -> None:
-    journal, drawn = Journal(None, {}), []
+    run, drawn = Claims(Journal(None), FREE), []
     for _ in range(2):
-        assert journal.drawn("a", lambda: 1, lambda x: drawn.append(x) or x + 1) == 2
+        assert run.draw("a", lambda: 1, lambda x: drawn.append(x) or x + 1) == 2
     assert drawn == [1]
-    assert journal.pay(None, None, "nothing") is None  # type: ignore[arg-type]
-
-
-def test_interrupted_between_claim_and_draw_counts_as_drawn(tmp_path) -> None:
-    journal = Journal(tmp_path / "j", {})
-
-    def interrupted(total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        journal.drawn("a", lambda: 1, interrupted)
-    for again in (journal, Journal(tmp_path / "j", {})):
-        assert again.drawn("a", lambda: 1, float) is None

@@ -69,7 +69,7 @@ def pareto_command(
     from tacit.errors import count, positive
     from tacit.pareto import baselines
     from tacit.pareto.discovery import discover
-    from tacit.run.study import kept as hold_folder
+    from tacit.run.folder import lock_folder
 
     count("seed", seed, least=0)
     for wanted in epsilon or []:  # before the work, not after it
@@ -93,7 +93,7 @@ def pareto_command(
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
         if out is not None:
-            folder = stack.enter_context(hold_folder(out))
+            folder = stack.enter_context(lock_folder(out))
             if storage is None:  # we hold the folder, so whoever left trials running is gone
                 arguments |= {"storage": folder.storage, "take_over": True}
         if count("workers", workers) > 1:
@@ -180,6 +180,7 @@ def _write_files(front: Front, out: Path | None) -> dict[str, str]:
     if out is None:
         return {}
     from tacit.report.pages.front import write
+    from tacit.run.folder import Folder
 
     files = {"csv": front.to_csv(out / "front.csv"), "json": front.save(out / "front.json")}
     files |= {"drawing": front.plot().save(out / "front.svg"), "page": write(front, out / "front.html")}
@@ -188,6 +189,5 @@ def _write_files(front: Front, out: Path | None) -> dict[str, str]:
     except MissingExtra as missing:
         typer.echo(f"tacit: no front.png: {missing}", err=True)
     if front.private:
-        files["certificate"] = out / "certificate.json"
-        files["certificate"].write_text(json.dumps(front.release().certificate(), indent=1) + "\n")
+        files["certificate"] = Folder(out).write_certificate(front.release())
     return {name: str(path) for name, path in files.items()}

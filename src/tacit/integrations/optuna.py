@@ -18,7 +18,7 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, ObjectiveError, described, interval
-from tacit.methods.observed import CLAIM, TERMS, Observations, Terms, evaluate
+from tacit.methods.observed import Observations, Terms
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned
@@ -26,7 +26,9 @@ from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
+from tacit.run.evaluate import evaluate
 from tacit.run.study import observed_trials
+from tacit.run.study_store import is_claimed
 from tacit.space import Space
 
 if TYPE_CHECKING:
@@ -133,9 +135,9 @@ class PrivateObjective:
         end. Calling again without new trials returns the same release.
         """
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if TERMS not in study.user_attrs or not done:
+        if "tacit:terms" not in study.user_attrs or not done:
             raise BadInput("this study has no private observations to release; run study.optimize first")
-        if not all(CLAIM in t.user_attrs for t in done):
+        if not all(map(is_claimed, done)):
             raise BadInput(
                 "this study has results that were not privately observed, so nothing can be promised of it. "
                 "Nothing was released"

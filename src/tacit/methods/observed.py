@@ -10,22 +10,20 @@ cost nothing more.
 
 from __future__ import annotations
 
-import json
-import threading
-import uuid
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError, count, differences
+from tacit.errors import BadInput, BudgetRefused, count
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
+from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
-from tacit.privacy.noise import EXACT, Source, prepared
-from tacit.privacy.release import Payment
-from tacit.run.shards import Shards, loss_total, losses_future
+from tacit.privacy.noise import EXACT, Source
+from tacit.run.evaluate import result, submit_losses
+from tacit.run.study_store import CONFIRMS, StudyStore
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
 
 UNIT = "one validation record replaced"
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
-TERMS, RUN, PAID, CLAIM = "tacit:terms", "tacit:run", "tacit:payment", "tacit:drawn"
-_paying = threading.Lock()  # one thread pays; shared, so that what holds an Observations can be pickled
-CHOSEN, CONFIRMS, ANSWER = "tacit:chosen", "tacit:confirms", "tacit:answer"
+CHOSEN = "tacit:chosen"
 
 
 @dataclass(frozen=True)
@@ -79,136 +75,22 @@ class Terms:
         return {**about, "direction": self.direction, "budget": self.budget.to_json()}
 
 
-class Observations:
-    """The paid right to observe a study at most ``terms.trials`` times, kept in the study itself.
-
-    Guarantee. At most T draws, whatever crashes, resumes, threads or processes share the study: a draw is claimed in
-    the study's storage first, and made only if the claims, its own included, do not exceed T. A draw that is lost in a
-    crash stays claimed. The whole study is charged once, before its first draw: its run number is stored before, and
-    looked up again after a crash. An objective that fails before the first draw has cost nothing.
-    Edges. Two processes that start the same new study in the same instant may both pay. An older copy of a study, put
-    back, is noticed if the ledger has recorded its answer, and not before.
-    """
+class Observations(Claims):
+    """The paid right to observe a study at most ``terms.trials`` times, kept in the study itself. See Claims."""
 
     def __init__(self, study: Study, terms: Terms, *, ledger: Ledger | None = None, noise: Source = EXACT) -> None:
-        if ledger is not None and noise.simulated:
-            raise BadInput(
-                "simulated noise has no guarantee, so it is not charged to a ledger; leave out one of the two"
-            )
         if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
-        self.study, self.terms, self.simulated = study, terms, noise.simulated
+        self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
-        self._agree(noise)
-        self._ledger = ledger
-        self.payment = self._paid_before()
-        if ledger is not None and self.payment is None and (self.claimed() or not ledger.can_afford(self.guarantee)):
-            self.pay()  # for what was observed without this ledger; or refuses now, before anything is evaluated
-        self._whole()
-
-    def _agree(self, noise: Source) -> None:
-        # Results are looked for before terms: another process stores its terms before it observes.
-        results = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
-        stored = self.study.user_attrs.get(TERMS)
-        if any(CLAIM not in t.user_attrs for t in results) or (results and stored is None):
-            raise BadInput("this study already has results that were not privately observed; start a new study")
-        simulated = {"simulated": True} if noise.simulated else {}
-        mine = json.dumps({**self.terms.to_json(), **simulated}, sort_keys=True)
-        if stored is None:
-            self.study.set_user_attr(TERMS, mine)
-        elif stored != mine:
-            raise BadInput(f"this study was begun under other terms: {differences(stored, mine)}. Start a new study")
-
-    def _paid_before(self) -> Payment | None:
-        """The payment that an earlier run of this study made, or was making when it died."""
-        attrs, ledger = self.study.user_attrs, self._ledger
-        if PAID in attrs:
-            payment = Payment.from_json(attrs[PAID])
-            if ledger is not None:
-                ledger.pays(payment)  # refuses another ledger before anything is drawn, not after
-            return payment
-        if ledger is None or RUN not in attrs:
-            return None
-        made = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == self._purpose]
-        return Payment(ledger.id, ledger.name, made[0].number, made[0].hash) if made else None
-
-    def _whole(self) -> None:
-        """Refuse a study whose answer the ledger knows and the study does not: an answer is stored here first."""
-        if self._recorded() is not None and self.answer() is None:
-            raise LedgerError(
-                "the ledger has recorded what this study released, and the study does not hold it: an older copy was "
-                "put back. Start a new study, which is paid for anew. Nothing was drawn"
-            )
-
-    def _recorded(self) -> str | None:
-        return self._ledger.recorded(self.payment) if self._ledger is not None and self.payment is not None else None
-
-    def answer(self) -> Any:
-        """The answer that this study has given, or None; of several, the one that the ledger recorded."""
-        attrs = self.study.user_attrs
-        return attrs.get(f"{ANSWER}:{self._recorded() or attrs.get(ANSWER)}")
-
-    def give(self, answer: Any, digest: str) -> None:
-        """Store an answer, then have the ledger record it. LedgerError if it recorded another one."""
-        self.study.set_user_attr(f"{ANSWER}:{digest}", answer)
-        self.study.set_user_attr(ANSWER, digest)
-        if self._ledger is not None and self.payment is not None:
-            self._ledger.settle(self.payment, digest)
-
-    @property
-    def _purpose(self) -> str:
-        return f"tune {self.study.user_attrs[RUN]}: {self.terms.trials} observations"
-
-    def pay(self) -> None:
-        """Debit and commit the whole study, once; nothing without a ledger."""
-        with _paying:
-            self.payment = self.payment or self._paid_before()  # a process beside this one may have paid
-            if self._ledger is None:
-                return
-            if self.payment is None:
-                if RUN not in self.study.user_attrs:
-                    self.study.set_user_attr(RUN, uuid.uuid4().hex)
-                self.payment = self._ledger.charge(self.guarantee, self._purpose)
-            if PAID not in self.study.user_attrs:
-                self.study.set_user_attr(PAID, self.payment.to_json())
-
-    def claimed(self) -> int:
-        """Draws made or lost so far."""
-        return sum(CLAIM in t.user_attrs for t in self.study.get_trials(deepcopy=False))
-
-    def left(self) -> int:
-        """Draws still to be made."""
-        return max(0, self.terms.trials - self.claimed())
+        agreed = {**terms.to_json(), **({"simulated": True} if noise.simulated else {})}
+        promise = Promise(self.guarantee, terms.trials, f"tune {{run}}: {terms.trials} observations", agreed)
+        super().__init__(StudyStore(study), promise, ledger=ledger)
 
     def observe(self, trial: Trial, total: int) -> float:
         """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
-        if CLAIM in trial.user_attrs:
-            raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
-        if not self.simulated:
-            prepared()
-        self.pay()
-        mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
-        for key in (mine, CLAIM):
-            trial.set_user_attr(key, True)
-        trials = self.study.get_trials(deepcopy=False)
-        stored = next(t for t in trials if t.number == trial.number)
-        if any(key.startswith(f"{CLAIM}:") and key != mine for key in stored.user_attrs):
-            raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if sum(CLAIM in t.user_attrs for t in trials) > self.terms.trials:
-            raise self.used_up()
-        return self.mechanism.draw(total)
-
-    def used_up(self) -> BudgetRefused:
-        """What to raise when no draw is left."""
-        return BudgetRefused(
-            f"{self.terms.trials} observations were paid for and all are used. Nothing was released. "
-            "Open a new study with its own budget to observe more"
-        )
-
-
-def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> int:
-    """The exact clipped sum at params. Runs where the data is; only a whole number travels. Private."""
-    return loss_total(objective, mechanism, params)
+        value: float = self.draw(trial, lambda: total, self.mechanism.draw)
+        return value
 
 
 def run(
@@ -230,18 +112,18 @@ def run(
 
     study, running = observations.study, dict[Future[int], "Trial"]()
     try:
-        while observations.left() > keep or running:
-            while len(running) < min(at_once, observations.left() - keep):
+        while (wanted := min(at_once, observations.left() - keep)) > 0 or running:
+            while len(running) < wanted:
                 trial = study.ask(fixed_distributions=distributions)
                 try:
-                    future = _submit(executor, objective, observations.mechanism, dict(trial.params))
+                    future = submit_losses(executor, objective, observations.mechanism, dict(trial.params))
                 except BaseException:
                     study.tell(trial, state=TrialState.FAIL)
                     raise
                 running[future] = trial
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                trial, total = running[future], _result(future)
-                observations.pay()
+                trial, total = running[future], result(future)
+                observations.begin()
                 try:
                     value = observations.observe(trial, total)
                 except BudgetRefused:  # another process on the same study took the last draw
@@ -279,7 +161,7 @@ def confirm(
     study.set_user_attr(CHOSEN, params)
     if not observations.left():
         return
-    total = _result(_submit(executor, objective, observations.mechanism, params))
+    total = result(submit_losses(executor, objective, observations.mechanism, params))
     searching, study.sampler = study.sampler, FixedSampler(distributions, params)
     try:
         while observations.left():
@@ -301,41 +183,3 @@ def confirm(
 def confirmations(trials: int) -> int:
     """How many of the trials confirm the choice: a fifth, at least one, none of a single one."""
     return max(1, trials // 5) if trials > 1 else 0
-
-
-def _submit(executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> Any:
-    """A future of the clipped sum: from the executor, or evaluated here and now."""
-    if executor is not None:
-        try:
-            if isinstance(objective.function, Shards):
-                return losses_future(executor, objective, mechanism, params)
-            return executor.submit(evaluate, objective, mechanism, params)
-        except Exception as error:
-            kind = error
-        raise _died(kind)
-    future: Future[int] = Future()
-    future.set_result(evaluate(objective, mechanism, params))
-    return future
-
-
-def _result(future: Future[int]) -> int:
-    """The clipped sum. What an executor adds to the objective's own failures is said in our words."""
-    try:
-        return future.result()
-    except TacitError:
-        raise
-    except Exception as error:
-        kind = error
-    raise _died(kind)
-
-
-def _died(error: Exception) -> ObjectiveError:
-    """By type alone: an executor's message may quote what was sent."""
-    if isinstance(error, BrokenExecutor):
-        why = "a worker died: it was killed, ran out of memory, or the objective ended it"
-    else:
-        why = (
-            f"the executor could not run the objective ({type(error).__name__}): for processes it must be a function "
-            "that workers can import, with data that can be pickled"
-        )
-    return ObjectiveError(f"{why}. What was observed is kept in the study; run again with the same out or storage")

@@ -23,6 +23,8 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest
+from tacit.run.folder import lock_folder
+from tacit.run.progress import trials_bar
 from tacit.space import Params
 
 if TYPE_CHECKING:
@@ -64,13 +66,15 @@ def grid(task: Task) -> Release[Tuned]:
 def nonprivate(task: Task) -> Release[Tuned]:
     """The same search on exact means, to measure what privacy costs. Nothing is stored, since nothing is protected."""
     from tacit.privacy.mean import BoundedMean
-    from tacit.run.study import exact_trials, opened
+    from tacit.run.study import open_study
 
     objective = task.objective
-    study = opened(None, "nonprivate", None, objective.direction)
+    study = open_study(None, "nonprivate", [objective.direction])
     study.sampler = sampler = _by_model(task, 0.0)
     mean = BoundedMean(objective.records, objective.bounds, scale=1e-3 * (objective.bounds[1] - objective.bounds[0]))
-    exact_trials(study, task.space, task.trials, lambda p: mean.mean_of(mean.total(objective.losses(p))))
+    for _ in range(task.trials):
+        trial = study.ask(fixed_distributions=task.space.distributions)
+        study.tell(trial, mean.mean_of(mean.total(objective.losses(dict(trial.params)))))
     params, answer = sampler.answer(study)
     return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(EXACT_SCORES))
 
@@ -100,16 +104,19 @@ def _search(
     objective, distributions = task.objective, task.space.distributions
     terms = Terms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
     refuse_loud_noise(terms, task.accept_noise)
-    from tacit.run.study import SEARCH, begun_alike, kept, opened, trials_bar  # loads Optuna
+    from tacit.run.study import SEARCH, describe_search, observed_trials, open_study  # loads Optuna
 
+    if task.storage is not None and task.out is not None:
+        raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
     with ExitStack() as stack:
-        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
-        study = opened(task.storage, task.study_name, folder, objective.direction)
+        folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
+        where = folder.storage if folder is not None else task.storage
+        study = open_study(where, task.study_name, [objective.direction], take_over=folder is not None)
         study.sampler = sampler = make_sampler(task, terms.mechanism().scale ** 2)
-        search = begun_alike(study, task.space, method)
+        search = describe_search(study, task.space, method)
         observations = Observations(study, terms, ledger=task.ledger, noise=task.noise)
         study.set_user_attr(SEARCH, search)
-        tell = stack.enter_context(trials_bar(study, observations, task.progress))
+        tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
         executor, width = task.executor, _width(task)
         if CHOSEN not in study.user_attrs:
             run(observations, objective, distributions, executor=executor, at_once=width, keep=keep, done=tell)
@@ -117,7 +124,8 @@ def _search(
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
         release = _release(study, params, answer, observations, method)
         if folder is not None:
-            folder.write(release, study)
+            folder.write_certificate(release)
+            folder.write_trials(observed_trials(study))
     return release
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, described
+from tacit.errors import BadInput, ObjectiveError, TacitError, described
 from tacit.objective import called
 from tacit.space import Array, Params, Space
 
@@ -128,7 +128,7 @@ class Oracles:
         return bool(getattr(self.algorithm, "higher", True))
 
 
-class Failed(Exception):
+class Failed(TacitError):
     """A run that failed twice: the point is recorded as failed and the study goes on. Pickles."""
 
 

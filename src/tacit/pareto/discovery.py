@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, choice, count, positive
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, positive
 from tacit.gp.threads import one_thread
 from tacit.pareto.algorithm import Failed, Oracles, seeds_of
 from tacit.pareto.front import WHY, Front, Point
-from tacit.pareto.private_front import CLAIM, ObservedTest, PrivateTest, totals_of
+from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
 from tacit.pareto.surrogate import Model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
+from tacit.run.evaluate import result, submit
 from tacit.run.progress import progress_bar
+from tacit.run.study_store import is_claimed
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -94,8 +96,8 @@ def discover(
         _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
     whole = _whole(study, trials)  # before the front is read: what is whole stays so
     front = _front(study, oracles, test, corner, whole)
-    if whole and test is not None and test.payment is not None and private is not None and private.ledger is not None:
-        private.ledger.settle(test.payment, digest(front))
+    if whole and test is not None:
+        test.settle(digest(front))
     return front
 
 
@@ -121,20 +123,26 @@ def _run(
                 if sum(t.number < trial.number for t in _counted(study)) >= trials:  # another process was quicker
                     study.tell(trial, state=TrialState.FAIL)
                     break
-                running[_submit(executor, work, dict(trial.params), seeds_of(seed, trial.number, repeats))] = trial
+                running[submit(executor, work, dict(trial.params), seeds_of(seed, trial.number, repeats))] = trial
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 trial = running[future]
                 try:  # Step 4: evaluate the oracles v = (P(lambda), 1 - U(lambda)).
-                    answer = future.result()
+                    answer = result(future)
+                    if test is not None:
+                        test.begin()
+                        answer = test.observe(trial, answer)
                 except Failed as error:
                     _failed(study, trial, str(error), startup)
+                except BudgetRefused:
+                    if test is None or test.left():
+                        raise
+                    study.tell(trial, state=TrialState.FAIL)  # another process took the last draw
                 else:
-                    runs = answer if test is None else test.observe(trial, answer)
-                    trial.set_user_attr(RUNS, runs)
+                    trial.set_user_attr(RUNS, answer)
                     epsilon = float(oracles.epsilons([dict(trial.params)])[0])
-                    study.tell(trial, [epsilon, 1.0 - float(np.mean(runs))])  # Step 5: augment the data.
+                    study.tell(trial, [epsilon, 1.0 - float(np.mean(answer))])  # Step 5: augment the data.
                 del running[future]
                 tell(len(_counted(study)) - len(running), trials)
     finally:
@@ -151,17 +159,6 @@ class _Totals:
 
     def __call__(self, params: dict[str, Any], seeds: Sequence[int]) -> list[int]:
         return totals_of(self.oracles, self.mechanism, params, seeds)
-
-
-def _submit(executor: Executor | None, work: Callable[..., Any], *arguments: Any) -> Any:
-    if executor is not None:
-        return executor.submit(work, *arguments)
-    future: Future[Any] = Future()
-    try:
-        future.set_result(work(*arguments))
-    except BaseException as error:  # raised where the trial is known, so that none is left running
-        future.set_exception(error)
-    return future
 
 
 def _failed(study: Study, trial: Trial, why: str, startup: int) -> None:
@@ -182,8 +179,8 @@ def _counted(study: Study) -> list[FrozenTrial]:
 
     from tacit.pareto.sampler import FAILED
 
-    counted, spent = (TrialState.COMPLETE, TrialState.RUNNING), {FAILED, CLAIM}
-    return [t for t in study.get_trials(deepcopy=False) if t.state in counted or spent & t.user_attrs.keys()]
+    trials, counted = study.get_trials(deepcopy=False), (TrialState.COMPLETE, TrialState.RUNNING)
+    return [t for t in trials if t.state in counted or FAILED in t.user_attrs or is_claimed(t)]
 
 
 def _whole(study: Study, trials: int) -> bool:

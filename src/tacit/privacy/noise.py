@@ -195,7 +195,7 @@ def noisy_max(scale: float) -> Any:
     return (domain, dp.linf_distance(T=float)) >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale=scale)
 
 
-def prepared() -> None:
+def load_samplers() -> None:
     """Load the exact samplers. It takes a moment, and so is done before a draw is claimed."""
     _opendp()
 

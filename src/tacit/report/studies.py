@@ -19,6 +19,7 @@ from tacit.errors import BadInput, TacitError
 from tacit.page import Page, figures, table
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.report.parts import guarantee_part, payment_part, progress_part
+from tacit.run.study_store import has_claim
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -84,7 +85,7 @@ def _read(path: Path, stamp: tuple[tuple[int, int], ...]) -> Kept:
     done = [t for t in trials if t.state == TrialState.COMPLETE]
     finished = [Trial(dict(t.params), list(t.values or []), dict(t.user_attrs)) for t in done]
     counts = [sum(t.state == s for t in trials) for s in (TrialState.FAIL, TrialState.RUNNING)]
-    return Kept(attrs, finished, sum("tacit:drawn" in t.user_attrs for t in trials), *counts)
+    return Kept(attrs, finished, sum(has_claim(t.user_attrs) for t in trials), *counts)
 
 
 Paying = Callable[[Any], "Ledger | None"]
@@ -102,7 +103,7 @@ def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str
     budget = Budget.from_json(said["budget"])
     terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
-    drawn = [t for t in kept.done if "tacit:drawn" in t.attrs]  # whatever else got into the file has no noise
+    drawn = [t for t in kept.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], kept.attrs.get("tacit:payment")
     shown = "<p>Nothing was observed yet.</p>"
     if trials:
@@ -135,7 +136,7 @@ def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Pag
         parts = {"head": head, "progress": bar, "about": figures(rows)}
         return Page("tacit: a front under way", parts, over="tacit · privacy-utility front")
     guarantee = _test_guarantee(test) if test is not None and noisy else Guarantee.none(WHY)
-    shown = [t for t in kept.done if "tacit:drawn" in t.attrs or not noisy]
+    shown = [t for t in kept.done if has_claim(t.attrs) or not noisy]
     points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in shown)
     front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
     made = page(front)

@@ -1,8 +1,9 @@
-"""A file of what was drawn, so that an interrupted run goes on without drawing or paying twice.
+"""Claims in a file: every draw has a name, and one process at a time holds the file.
 
 One JSON document per line, each on disk before the next thing happens:
 
     {"terms": ..., "run": "..."}      what was promised, and a number for the ledger to know the run by
+    {"home": "..."}                   where the file is, so that a copy is known
     {"paid": ...}                     the ledger's entry
     {"claim": "step 3"}               about to draw
     {"keep": "step 3", "value": ...}  drawn, with its noise
@@ -12,129 +13,146 @@ Nothing in it is private: a value is written only after its noise was added.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tacit.errors import BadInput, LedgerError
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.release import Payment
+from tacit.errors import BadInput, BudgetRefused
+from tacit.privacy.claims import FILE, MEMORY, Home, process_name
 
-if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
 
 
 class Journal:
-    """Draws that are claimed before they are made, in a file or, without one, in memory.
+    """A run of draws with names, in a file or, without one, in memory.
 
-    Guarantee. Each name is drawn at most once, whatever crashes: the claim is on disk before the noise is drawn. A draw
-    that was claimed and lost counts as made and stays lost. The charge is made once for each file. An older copy of a
-    file, put back, is noticed if the ledger has recorded the release, and not before: keep no copies of a running one.
-    Edges. A line cut short by a crash never happened. A file begun under other terms, or edited, is refused.
+    Edges. A line cut short by a crash never happened. A file that was edited is refused.
 
-    >>> journal = Journal(None, {"steps": 2})
-    >>> journal.drawn("step 0", lambda: 5, lambda total: total + 0.25), journal.drawn("step 0", lambda: 5, float)
+    >>> from tacit.privacy.claims import Claims, Promise
+    >>> from tacit.privacy.guarantee import Guarantee
+    >>> claims = Claims(Journal(None), Promise(Guarantee.none("an example"), None, "run {run}", {"steps": 2}))
+    >>> claims.draw("step 0", lambda: 5, lambda total: total + 0.25), claims.draw("step 0", lambda: 5, float)
     (5.25, 5.25)
     """
 
-    def __init__(self, file: Path | None, terms: dict[str, Any]) -> None:
-        self.file, self.run = file, uuid.uuid4().hex
-        self.payment: Payment | None = None
-        self._over = False
+    shared, hidden = False, False
+
+    def __init__(self, file: Path | None) -> None:
+        self.file, self.run, self._object = file, uuid.uuid4().hex, uuid.uuid4().hex
+        self._size = 0  # bytes of the file that were read or written here
+        self._documents: dict[str, Any] = {}
         self._claimed: set[str] = set()
         self._kept: dict[str, Any] = {}
-        mine = json.loads(json.dumps(terms))
-        lines = self._lines()
-        for line in lines:
-            self._read(line, mine)
-        if not lines:
-            self._write({"terms": mine, "run": self.run})
+        if file is not None and file.exists():
+            with self._open(file) as descriptor:
+                self._catch_up(descriptor)
 
-    def pay(self, ledger: Ledger | None, guarantee: Guarantee, purpose: str) -> Payment | None:
-        """Debit and commit the whole run, or find the debit that an earlier process made for it."""
-        if ledger is None:
-            return self.payment
-        if self.payment is not None:
-            self._over = ledger.pays(self.payment).drawn is not None  # refuses another ledger, before anything is drawn
-            return self.payment
-        purpose = f"{purpose}, run {self.run}"
-        earlier = [e for e in ledger.entries() if e.kind == "charge" and e.purpose == purpose] if self.file else []
-        if earlier:
-            self.payment = Payment(ledger.id, ledger.name, earlier[0].number, earlier[0].hash)
-        else:
-            self.payment = ledger.charge(guarantee, purpose)
-        self._write({"paid": self.payment.to_json()})
-        return self.payment
+    def home(self) -> Home:
+        kind, place = (
+            (MEMORY, f"{process_name()} {self._object}") if self.file is None else (FILE, str(self.file.resolve()))
+        )
+        return Home(kind, place, f"run {self.run}")
 
-    def drawn(self, name: str, exact: Callable[[], Any], draw: Callable[[Any], Any]) -> Any:
-        """What was drawn under this name, or None if it was lost. If it was never claimed: evaluate, claim, draw, keep.
+    def read(self, name: str) -> Any:
+        return self._documents.get(LINES.get(name, name))
 
-        An evaluation that fails claims nothing. A run whose release the ledger has recorded draws nothing more.
-        """
-        if name not in self._claimed:
-            if self._over:
-                raise LedgerError(
-                    f"the ledger has recorded what this run released, and {self.file} does not hold all of it: an "
-                    "older copy was put back. Use another folder, which is paid for anew. Nothing was drawn"
-                )
-            total = exact()
-            self._write({"claim": name})
-            self._claimed.add(name)
-            value = draw(total)
-            self._write({"keep": name, "value": value})
-            self._kept[name] = value
-        return self._kept.get(name)
+    def write(self, name: str, value: Any) -> None:
+        self._append({"terms": value, "run": self.run} if name == "terms" else {LINES.get(name, name): value})
 
-    def _read(self, line: dict[str, Any], terms: dict[str, Any]) -> None:
+    def runs(self) -> list[str]:
+        return [self.run]
+
+    def claimed(self) -> int:
+        return len(self._claimed)
+
+    def find(self, name: str) -> tuple[Any] | None:
+        return (self._kept.get(name),) if name in self._claimed else None
+
+    def claim(self, name: str, most: int | None) -> None:
+        self._append({"claim": name})
+
+    def keep(self, name: str, value: Any) -> None:
+        self._append({"keep": name, "value": value})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_object": uuid.uuid4().hex}  # a copy in memory is another run
+
+    def _take(self, line: dict[str, Any]) -> None:
         match line:
-            case {"terms": stored, "run": str(run)}:
-                if stored != terms:
-                    other = sorted(k for k in {*stored, *terms} if stored.get(k) != terms.get(k))
-                    raise BadInput(f"{self.file} was begun under other terms ({', '.join(other)}); use another folder")
-                self.run = run
-            case {"paid": dict(payment)}:
-                self.payment = Payment.from_json(payment)
-            case {"claim": str(name)}:
+            case {"terms": dict(terms), "run": str(run)} if not self._documents:
+                self._documents["terms"], self.run = terms, run
+            case {"paid": dict()} | {"home": str()} if self._documents:
+                self._documents |= line
+            case {"claim": str(name)} if self._documents and name not in self._claimed:
                 self._claimed.add(name)
             case {"keep": str(name), "value": value} if name in self._claimed:
                 self._kept[name] = value
             case _:
                 raise self._unreadable()
 
-    def _lines(self) -> list[dict[str, Any]]:
-        if self.file is None or not self.file.exists():
-            return []
-        raw = self.file.read_bytes()
+    def _append(self, line: dict[str, Any]) -> None:
+        if self.file is not None:
+            new = not self.file.exists()
+            with self._open(self.file) as descriptor:
+                self._catch_up(descriptor)  # another process may have written meanwhile
+                self._refuse_again(line)
+                text = json.dumps(line).encode() + b"\n"
+                if os.write(descriptor, text) != len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
+                os.fsync(descriptor)
+                self._size += len(text)
+            if new:
+                _flush_folder(self.file.parent)
+        self._refuse_again(line)
+        self._take(line)
+
+    def _refuse_again(self, line: dict[str, Any]) -> None:
+        if "terms" in line and self._documents:
+            raise BadInput(f"another process has begun {self.file}; wait for it, or use another folder")
+        if line.get("claim") in self._claimed:
+            raise BudgetRefused(f"{line['claim']} was drawn elsewhere; a second look is not paid for")
+
+    def _catch_up(self, descriptor: int) -> None:
+        """Read what the file has beyond what is known of it."""
+        raw = os.pread(descriptor, max(0, os.fstat(descriptor).st_size - self._size), self._size)
         whole = raw[: raw.rfind(b"\n") + 1]
+        if os.fstat(descriptor).st_size < self._size:
+            raise self._unreadable()
         if whole != raw:  # cut short while it was written: what it announced did not happen yet
-            with self.file.open("r+b") as file:
-                file.truncate(len(whole))
-                os.fsync(file.fileno())
+            os.ftruncate(descriptor, self._size + len(whole))
+            os.fsync(descriptor)
         try:
             lines = [json.loads(line) for line in whole.splitlines()]
         except ValueError:
             raise self._unreadable() from None
-        if lines and "terms" not in lines[0]:
-            raise self._unreadable()
-        return lines
+        for line in lines:
+            self._take(line)
+        self._size += len(whole)
+
+    @contextmanager
+    def _open(self, file: Path) -> Iterator[int]:
+        """The file, held against other processes while it is open."""
+        import fcntl
+
+        descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def _unreadable(self) -> BadInput:
         return BadInput(f"{self.file} is not what was written there; use another folder. Nothing was released")
 
-    def _write(self, line: dict[str, Any]) -> None:
-        if self.file is None:
-            return
-        new = not self.file.exists()
-        with self.file.open("ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if new:
-            folder = os.open(self.file.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

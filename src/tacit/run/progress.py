@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tacit.run.study_store import is_claimed
+
+if TYPE_CHECKING:
+    from optuna import Study
 
 
 class Advance(Protocol):
@@ -35,3 +40,11 @@ def progress_bar(what: str, total: int, *, done: int = 0, wanted: bool = True) -
             bar.update(task, advance=steps if done is None else None, completed=done, last=last)
 
         yield advance
+
+
+@contextmanager
+def trials_bar(study: Study, trials: int, wanted: bool) -> Iterator[Callable[[Any, float], None]]:
+    """A bar of observations, those of earlier runs included; a function to call with each trial and its noisy value."""
+    done = sum(map(is_claimed, study.get_trials(deepcopy=False))) if wanted else 0
+    with progress_bar("tuning", trials, done=done, wanted=wanted) as advance:
+        yield lambda trial, value: advance(last=f"last noisy score {value:.4g}")

@@ -26,7 +26,7 @@ import numpy as np
 from tacit.errors import BadInput, TacitError, choice, positive
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source, prepared
+from tacit.privacy.noise import EXACT, Source, load_samplers
 from tacit.privacy.release import Payment, Release, digest
 from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
 from tacit.schema import Schema
@@ -116,11 +116,11 @@ def train(
         noise,
     )
     job.rehearse()
-    from tacit.run.study import kept
+    from tacit.run.folder import lock_folder
     from tacit.trainers.model_files import write_model
 
     with ExitStack() as stack:
-        folder = stack.enter_context(kept(out)) if out is not None else None
+        folder = stack.enter_context(lock_folder(out)) if out is not None else None
         state = PrivateState(folder.path / PRIVATE if folder is not None else None)
         release = job.release(state, ledger, executor)
         if folder is not None:
@@ -211,7 +211,7 @@ class Training:
         """Steps 2 to 5 of the head of this file; each is stored before the next begins."""
         state.agree(self.terms())
         if not self.noise.simulated:
-            prepared()
+            load_samplers()
         payment = self._pay(state, ledger)
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
         facts = preparation.facts(self.table.training.units)

@@ -271,7 +271,7 @@ def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_pa
     def never(params):
         raise AssertionError("evaluated")
 
-    with pytest.raises(BadInput, match=r"other terms \(settings\); use another folder"):
+    with pytest.raises(BadInput, match=r"other terms: settings\.scan was null, now 32.*use another folder"):
         release(problem(never, trials=2, file=file))
 
 
@@ -451,7 +451,7 @@ def test_tune_keeps_a_folder_and_goes_on_from_it(tmp_path) -> None:
     assert json.loads((tmp_path / "out" / "certificate.json").read_text()) == first.certificate()
     again = tacit.tune(Part(DATA), SPACE, **arguments, out=tmp_path / "out", clip=0.3, step="adagrad", progress=False)
     assert again.value.to_json() == first.value.to_json()
-    with pytest.raises(BadInput, match=r"other terms \(settings\)"):
+    with pytest.raises(BadInput, match=r"other terms: settings\.clip was 0\.3, now 0\.4"):
         tacit.tune(Part(DATA), SPACE, **arguments, out=tmp_path / "out", clip=0.4, progress=False)
     for extra in ({"storage": "sqlite://"}, {"candidates": 5}, {"at_once": 2}):
         with pytest.raises(BadInput, match="keeps its own journal"):

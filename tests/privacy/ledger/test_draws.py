@@ -41,8 +41,9 @@ def test_a_key_finds_its_charge_again_whatever_is_left(ledger_url: str) -> None:
         ledger.charge(PIECE, key="b")
     with pytest.raises(BudgetRefused):
         ledger.charge(PIECE)
-    with pytest.raises(LedgerError, match="this key paid for another guarantee"):
-        ledger.charge(Guarantee(Budget.gdp(0.1)), key="a")
+    with pytest.raises(LedgerError, match="this key paid for less"):
+        ledger.charge(Guarantee(Budget.gdp(0.81)), key="a")
+    assert ledger.charge(Guarantee(Budget.gdp(0.1), source="in other words"), key="a") == paid
     assert [e.kind for e in ledger.entries()] == ["charge"]
 
 

@@ -40,10 +40,10 @@ from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
+from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import prepared
 from tacit.privacy.release import Release, digest
 from tacit.run.journal import Journal
 from tacit.run.shards import GradientMean, gradient_total, loss_totals
@@ -147,7 +147,7 @@ class Descent:
 
 
 def descend(
-    p: GradientSearch, journal: Journal, start: int, theta: Array, steps: int, tell: Callable[[], None]
+    p: GradientSearch, claims: Claims, start: int, theta: Array, steps: int, tell: Callable[[], None]
 ) -> Descent:
     """Algorithm 1 (and, with design="adaptive", Algorithm 2) from theta; line numbers are Algorithm 1's."""
     s, memory = p.settings, dict[str, Array]()
@@ -164,7 +164,7 @@ def descend(
         def noised(exact: list[int]) -> list[float]:  # line 8: its noise, after the claim is on disk
             return [float(x) for x in p.mechanism.draw(exact)]
 
-        gradient = journal.drawn(f"start {start} step {t}", total, noised)
+        gradient = claims.draw(f"start {start} step {t}", total, noised)
         if gradient is not None:
             theta = np.clip(theta - move(np.array(gradient)), 0.0, 1.0)  # line 8, then the box
         points.append(theta)
@@ -177,13 +177,13 @@ def descend(
 
 def run(task: Task) -> Release[Tuned]:
     """The folder holds the certificate, and the journal of released gradients from which an interrupted run goes on."""
+    from tacit.run.folder import lock_folder
     from tacit.run.progress import progress_bar
-    from tacit.run.study import kept
 
     settings = Settings.of(task.options, task.objective.bounds, task.space)
     asked = GradientSearch(task, settings)
     with ExitStack() as stack:
-        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
+        folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         tell = stack.enter_context(progress_bar("steps", task.trials, wanted=task.progress))
         made = release(GradientSearch(task, settings, folder.path / FILE) if folder is not None else asked, tell)
         if folder is not None:
@@ -205,31 +205,28 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     after its noise may have been drawn is skipped, never drawn again.
     """
     s = p.settings
-    if not p.task.noise.simulated:
-        prepared()
-    places, lengths = p.places, shares(s, p.task.trials)
-    journal = Journal(p.file, p.terms())
-    payment = journal.pay(p.task.ledger, p.guarantee(), f"gibo: {p.task.trials} steps")
-    scan = _observed(p, journal, "scan", p.scanning, places)
+    task, places, lengths = p.task, p.places, shares(s, p.task.trials)
+    promise = Promise(p.guarantee(), None, f"gibo: {task.trials} steps, run {{run}}", p.terms())
+    claims = Claims(Journal(p.file), promise, ledger=task.ledger)
+    scan = _observed(p, claims, "scan", p.scanning, places)
     begins = places[_ranked(p, _with_lead(p, scan))[: s.starts]]
     descents = enumerate(zip(begins, lengths, strict=True))
-    runs = [descend(p, journal, i, theta, steps, tell) for i, (theta, steps) in descents]
+    runs = [descend(p, claims, i, theta, steps, tell) for i, (theta, steps) in descents]
     finals = [run.final(s.average) for run in runs]
-    scores = _observed(p, journal, "scores", p.scoring, np.array(finals))
+    scores = _observed(p, claims, "scores", p.scoring, np.array(finals))
     value = _tuned(p, runs, finals, scores, scan)
-    if p.task.ledger is not None and payment is not None:
-        p.task.ledger.settle(payment, digest(value))
-    return Release(value, p.guarantee(), payment)
+    claims.settle(digest(value))
+    return Release(value, p.guarantee(), claims.payment)
 
 
 def _observed(
-    p: GradientSearch, journal: Journal, name: str, mean: BoundedMean | None, places: Array
+    p: GradientSearch, claims: Claims, name: str, mean: BoundedMean | None, places: Array
 ) -> list[float | None]:
     """Noisy mean losses at these places (k, d), or None for each if they are not paid for, or were lost in a crash."""
     if mean is None:
         return [None] * len(places)
     listed = p.task.space.params(places)
-    drawn: list[float | None] | None = journal.drawn(
+    drawn: list[float | None] | None = claims.draw(
         name,
         lambda: loss_totals(p.task.objective, mean, listed, executor=p.task.executor),
         lambda totals: [mean.draw(total) for total in totals],

@@ -85,10 +85,10 @@ def searched(scores: Scores, gp: GaussianProcess, trials: int, acquisition: str)
 
 def _run(method: str, algorithm: Callable[..., Release[Tuned]], task: Task) -> Release[Tuned]:
     """Everything seen on the way is private here, so the certificate is all that is ever written."""
-    from tacit.run.study import kept
+    from tacit.run.folder import lock_folder
 
     with ExitStack() as stack:
-        folder = stack.enter_context(kept(task.out)) if task.out is not None else None
+        folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         made = algorithm(FiniteSearch(method, task, task.listed(default=256) or []), **task.options)
         if folder is not None:
             folder.write_certificate(made)

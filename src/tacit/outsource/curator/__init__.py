@@ -16,7 +16,7 @@ import math
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,14 +26,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import ObjectiveError, TacitError, choice, count
-from tacit.outsource.curator.payments import Payments, answer_mechanism, table_source, whole
+from tacit.outsource.curator.payments import Recorded, answer_mechanism, table_source, whole
 from tacit.outsource.curator.queries import Asked, Given, Known
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
 from tacit.outsource.curator.state import Exchange, State, StateError
 from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, moved, usable
 from tacit.outsource.protocol.frames import Digest, chunks, packed, unframed
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.claims import Claims, Promise
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import digest
 
@@ -116,14 +117,18 @@ class Curator:
             if noise.simulated:
                 said.append("simulated")  # such a study never becomes one with a guarantee, nor the other way round
             self.study, terms = self._state.begin(uuid.uuid4().hex, _fingerprint(self._rows, said))
-            self._payments = Payments(ledger, self.study)
-            self._published = Published.from_json(terms) if terms else self._publish()
+            before = {"table": Published.from_json(terms)} if terms else {}
+            stated = before["table"].guarantee if before else self._transform.guarantee
+            table = self._claims("table", stated, before)
+            self._published: Published = table.draw("table", lambda: self._rows, self._publish)
+            table.settle(self._published.digest)
             if self._published.queries != self.queries:
                 self._published = replace(self._published, queries=self.queries)
                 self._state.change_terms(self._published.to_json())
-            known = self._state.load()[1]
-            self._owed(known, terms is not None)
-            self._settle(known)
+            self._once: Claims | None = None
+            self._unsettled: dict[int, tuple[Claims, float | None]] = {}
+            if self._mechanism is not None:
+                self._resume(self._mechanism.guarantee)
         except BaseException:
             self.close()
             raise
@@ -131,14 +136,33 @@ class Curator:
     def published(self) -> Published:
         return self._published
 
-    def _publish(self) -> Published:
+    def _claims(self, what: str, guarantee: Guarantee, known: Mapping[Any, Any] | None) -> Claims:
+        """Draws of one purpose. What was drawn already is charged for, if this ledger does not know of it."""
+        promise = Promise(guarantee, None if known is None else 1, f"{what} of study {{run}}", {})
+        return Claims(Recorded(self._state, self.study, known), promise, ledger=self.ledger)
+
+    def _resume(self, guarantee: Guarantee) -> None:
+        """Have the ledger know of all answers that are recorded here, before more are told."""
+        known = self._state.load()[1]
+        if self._answers is not None and self._answers.charged == "once":
+            self._once = self._claims("answers", guarantee, None)
+            if known:
+                self._once.begin()
+                self._unsettled = {row: (self._once, value) for row, value in known.items()}
+        elif self.ledger is not None:
+            drawn = {e.purpose for e in self.ledger.entries() if e.drawn}
+            for row, value in known.items():
+                if f"answer for row {row} of study {self.study}" not in drawn:
+                    self._unsettled[row] = self._claims(f"answer for row {row}", guarantee, {row: value}), value
+        self._settle()
+
+    def _publish(self, rows: Any) -> Published:
         t = self._transform
-        self._payments.charge(t.guarantee, "table")
         dtype = "<f4" if t.kind == "noisy" else "<f8"  # noise drowns what single precision rounds; post-processing
         chunk = max(1, CHUNK_BYTES // (t.dimensions * np.dtype(dtype).itemsize))
         self._state.clear_parts()  # left by a curator that died while drawing; nobody saw them
         summary, parts = Digest(), 0
-        for part in chunks(t.blocks(self._rows), chunk, dtype):
+        for part in chunks(t.blocks(rows), chunk, dtype):
             summary.add(part)
             self._state.put_part(parts, len(part), packed(part))
             parts += 1
@@ -191,6 +215,7 @@ class Curator:
                 tell(place, result)
 
         with self._turn:
+            self._settle()
             places = []
             for place, request in enumerate(asked):
                 try:
@@ -249,11 +274,13 @@ class Curator:
     def _keep(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
         """Record, then tell the ledger of what was drawn."""
         recorded, lost = self._state.record(given, done)
-        self._settle({row: recorded[row] for row, (_, charge) in given.items() if charge is not None})
+        drawn = {row: claims for row, (_, claims) in given.items() if claims is not None}
+        self._unsettled |= {row: (claims, recorded[row]) for row, claims in drawn.items()}
+        self._settle()
         return recorded, lost
 
-    def _answer(self, row: int) -> tuple[float | None, int | None]:
-        """(what may be told of a row, the charge that paid)."""
+    def _answer(self, row: int) -> tuple[float | None, Claims | None]:
+        """(what may be told of a row, how it was paid for)."""
         try:
             found = self._evaluate(row, self._rows[row])
             value = None if found is None else float(found)
@@ -263,30 +290,20 @@ class Curator:
             value = None
         if self._mechanism is None or self._answers is None:
             return (value if value is None or math.isfinite(value) else None), None
-        what, once = self._paid_as(row)
-        charge = self._payments.charge(self._mechanism.guarantee, what, shared=once)
-        drawn = float(self._mechanism.draw(self._mechanism.checked(self._answers.clipped(value))))
-        return drawn, charge
+        exact = self._mechanism.checked(self._answers.clipped(value))
+        claims = self._once or self._claims(f"answer for row {row}", self._mechanism.guarantee, {})
+        return float(claims.draw(row, lambda: exact, self._mechanism.draw)), claims
 
-    def _paid_as(self, row: int) -> tuple[str, bool]:
-        """The purpose under which the answer for a row is charged, and whether all answers share it."""
-        once = self._answers is not None and self._answers.charged == "once"
-        return ("answers" if once else f"answer for row {row}"), once
-
-    def _owed(self, known: Known, before: bool) -> None:
-        """Charge what this state told already and this ledger does not know of, before more is told."""
-        if before:
-            self._payments.charge(self._published.guarantee, "table", shared=True)
-        if self._mechanism is not None:
-            for row in known:
-                self._payments.charge(self._mechanism.guarantee, self._paid_as(row)[0], shared=True)
-
-    def _settle(self, known: Known) -> None:
-        """Tell the ledger of draws that are recorded here."""
-        self._payments.settle("table", self._published.digest)
-        if self._mechanism is not None:
-            for row, value in known.items():  # where one payment covers all answers, the first one stands for them
-                self._payments.settle(self._paid_as(row)[0], digest(value))
+    def _settle(self) -> None:
+        """Tell the ledger of draws that are recorded here. While that fails, nobody is told anything."""
+        if self._once is not None and self._unsettled:
+            self._once.count()
+            if not self._once.recorded():  # one payment covers all answers: the first one stands for them
+                self._once.settle(digest(next(iter(self._unsettled.values()))[1]))
+        for row, (claims, value) in list(self._unsettled.items()):
+            if claims is not self._once:
+                claims.settle(digest(value))
+            del self._unsettled[row]
 
     def status(self) -> dict[str, Any]:
         """For the curator's eyes: terms, queries used and left, budget left, who asked what (the latest 200)."""

@@ -1,17 +1,19 @@
-"""What a study costs: payments that survive the death of the curator who made them, and the guarantee of the whole."""
+"""What a study costs: draws that are paid for once, whenever the curator dies, and the guarantee of the whole."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.outsource.curator.rows import PrivateAnswers
+from tacit.outsource.curator.state import State
 from tacit.privacy.accounting import compose
+from tacit.privacy.claims import Home
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import Source, array_source
-from tacit.privacy.release import Payment
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -20,47 +22,38 @@ OPEN = "answers are given as they are: they are not sensitive (Kharkovskii2020, 
 OWN = "the evaluation of a row depends on that row alone"
 
 
-class Payments:
-    """The charges of one study in a ledger, by purpose.
+class Recorded:
+    """Draws that a curator's state holds, as a store of claims: seen by nobody until they are recorded and settled.
 
-    A value is shown only after it was recorded, and the ledger is told after that. So a charge of which the ledger
-    knows no draw pays for drawing again: nobody saw the first draw. A charge of which it does know one does not: the
-    state that held the value was lost or put back, and drawing again is paid for again.
+    So a charge of which the ledger knows no draw pays for drawing again. A charge of which it does know one does not:
+    the state that held the value was lost or put back. ``known`` is what is recorded of one purpose; without it, all
+    answers are of the same purpose, and the state counts them.
     """
 
-    def __init__(self, ledger: Ledger | None, study: str) -> None:
-        self.ledger, self.study = ledger, study
-        self._made: dict[str, Payment] = {}
-        self._drawn: set[int] = set()
-        for e in ledger.entries() if ledger else ():
-            if e.kind == "charge" and e.purpose.endswith(self._tail):
-                self._made[e.purpose] = Payment(ledger.id, ledger.name, e.number, e.hash)  # type: ignore[union-attr]
-                if e.drawn is not None:
-                    self._drawn.add(e.number)
+    shared, hidden = False, True
 
-    @property
-    def _tail(self) -> str:
-        return f" of study {self.study}"
+    def __init__(self, state: State, study: str, known: Mapping[Any, Any] | None) -> None:
+        self._state, self._study, self._known = state, study, known
 
-    def charge(self, guarantee: Guarantee, what: str, *, shared: bool = False) -> int | None:
-        """The number of the charge for a draw that is about to be made. None without a ledger.
+    def home(self) -> Home:
+        return Home(*self._state.place, f"study {self._study}")
 
-        ``shared``: one charge covers all draws of this purpose, or what was drawn before this ledger was named.
-        """
-        if self.ledger is None:
-            return None
-        purpose = what + self._tail
-        made = self._made.get(purpose)
-        if made is None or (made.entry in self._drawn and not shared):
-            made = self._made[purpose] = self.ledger.charge(guarantee, purpose)
-        return made.entry
+    def runs(self) -> list[str]:
+        return [self._study]
 
-    def settle(self, what: str, digest: str) -> None:
-        """Tell the ledger what was drawn, once it is recorded here."""
-        payment = self._made.get(what + self._tail)
-        if self.ledger is not None and payment is not None and payment.entry not in self._drawn:
-            self.ledger.settle(payment, digest)
-            self._drawn.add(payment.entry)
+    def claimed(self) -> int:
+        return self._state.answered() if self._known is None else len(self._known)
+
+    def find(self, key: Any) -> tuple[Any] | None:
+        return (self._known[key],) if self._known and key in self._known else None
+
+    def read(self, name: str) -> None:
+        """The ledger holds what is to be known of a payment; it is found by its purpose."""
+
+    def write(self, name: str, value: Any) -> None: ...
+    def claim(self, key: Any, most: int | None) -> None: ...
+    def keep(self, key: Any, value: Any) -> None:
+        """The curator records all answers to its requests at once."""
 
 
 def answer_mechanism(answers: PrivateAnswers | None, unit: str, noise: Source) -> Gaussian | None:

@@ -17,12 +17,13 @@ from sqlalchemy.engine import Connection
 
 from tacit.outsource.curator.tables import answers, exchanges
 from tacit.outsource.protocol.terms import Refused
+from tacit.privacy.claims import Claims
 
 MANY = 500  # values in one statement
 Asked = tuple[str, str, list[int]]
 """A modeler, the name of its request, the rows that it asks for."""
-Given = dict[int, tuple[float | None, int | None]]
-"""Row -> (what may be told of it, the charge that paid)."""
+Given = dict[int, tuple[float | None, Claims | None]]
+"""Row -> (what may be told of it, how it was paid for)."""
 Known = dict[int, float | None]
 
 
@@ -108,7 +109,11 @@ class Queries:
         e = exchanges.c
         there = self.answered(given)
         about = {"name": self.study, "time": now()}
-        new = [{**about, "row": r, "value": v, "charge": p} for r, (v, p) in given.items() if r not in there]
+        new = [
+            {**about, "row": row, "value": value, "charge": claims.payment.entry if claims and claims.payment else None}
+            for row, (value, claims) in given.items()
+            if row not in there
+        ]
         if new:
             self.connection.execute(answers.insert(), new)
         finished: Counter[tuple[str, str]] = Counter()

@@ -31,11 +31,12 @@ from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
 from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, exchanges, parts, prepare, studies
 from tacit.outsource.protocol.frames import framed
 from tacit.outsource.protocol.terms import Answer, Refused
+from tacit.privacy.claims import FILE, SERVER
 from tacit.privacy.ledger.store import Store
 
 __all__ = ["Exchange", "State", "StateError", "now"]
 
-FILE = "curator.db"
+STATE = "curator.db"
 
 
 @dataclass(frozen=True)
@@ -63,20 +64,21 @@ class State:
             self._store = Store(text)
             if self._store.path is not None:
                 raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
-            self.shown = self._store.shown
+            self.shown, url = self._store.shown, self._store.url
+            self.place = SERVER, f"{url.host}:{url.port or ''}/{url.database}"
             with self._translate_errors(), self._store.translate_errors("read", ""):
                 self._lock = ServerLock(self._store, name) if hold else self._lock
         else:
             folder = Path(place).expanduser().absolute()
-            if not hold and not (folder / FILE).exists():
+            if not hold and not (folder / STATE).exists():
                 raise StateError(f"there is no curator's state in {folder}")
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.shown = str(folder)
+            self.shown, self.place = str(folder), (FILE, str((folder / STATE).resolve()))
             self._lock = FileLock(folder / "lock", self.shown) if hold else self._lock
-            with sqlite3.connect(folder / FILE) as made:
+            with sqlite3.connect(folder / STATE) as made:
                 made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
             made.close()
-            self._store = Store(folder / FILE)
+            self._store = Store(folder / STATE)
         try:
             with self.writing() as c:
                 prepare(c)
@@ -212,6 +214,11 @@ class State:
         with self.reading() as c:
             known = c.execute(sa.select(a.row, a.value).where(a.name == self.name).order_by(a.time))
             return self._exchanges(c), {line.row: line.value for line in known}
+
+    def answered(self) -> int:
+        """How many rows were answered."""
+        with self.reading() as c:
+            return c.scalar(sa.select(sa.func.count()).where(answers.c.name == self.name)) or 0
 
     def exchanges(self, latest: int | None = None) -> list[Exchange]:
         """The answered exchanges, oldest first; all, or the latest so many."""

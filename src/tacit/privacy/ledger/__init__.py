@@ -180,7 +180,7 @@ class Ledger:
                 add_tables(connection)
             last = rows.end(connection, self._header)
             self._agree(connection, guarantee.unit)
-            if wanted and (made := find_payment(connection, self._header, wanted, stated(guarantee))) is not None:
+            if wanted and (made := find_payment(connection, self._header, wanted, cost)) is not None:
                 return made
             if self.filter.admits(last.spent, cost):
                 entry = rows.append(

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerError
+from tacit.privacy.accounting import SLACK, Cost
 from tacit.privacy.ledger.chain import CHARGE, Header, altered
 from tacit.privacy.ledger.tables import entries, entries_of, row_of
 from tacit.privacy.release import Payment
@@ -51,8 +52,8 @@ def add_tables(connection: Connection) -> None:
     connection.execute(keys.insert().from_select(["ledger", "key", "charge"], first.group_by(e.ledger, e.purpose)))
 
 
-def find_payment(connection: Connection, header: Header, wanted: Collection[str], statement: str) -> Payment | None:
-    """The payment that one of these keys names, and from now on all of them do. It must be for this guarantee."""
+def find_payment(connection: Connection, header: Header, wanted: Collection[str], cost: Cost) -> Payment | None:
+    """The payment that one of these keys names, and from now on all of them do. It must cover this cost."""
     mine = sa.select(sa.func.min(keys.c.charge)).where(keys.c.ledger == header.id, keys.c.key.in_(wanted))
     number = connection.scalar(mine)
     if number is None:
@@ -60,10 +61,11 @@ def find_payment(connection: Connection, header: Header, wanted: Collection[str]
     found = entries_of(connection, header, entries.c.number == number)
     if not (found and found[0].kind == CHARGE and found[0].hash == found[0].recomputed()):
         raise altered(header.name, f"entry {number} is not the charge that its key names")
-    if found[0].statement != statement:
+    paid = found[0].cost
+    if not (cost.amount <= paid.amount * (1 + SLACK) and cost.delta <= paid.delta * (1 + SLACK)):
         raise LedgerError(
-            f"this key paid for another guarantee, by entry {number} of ledger {header.name!r}; take another key. "
-            "Nothing was released."
+            f"this key paid for less, by entry {number} of ledger {header.name!r}; take another key. Nothing was "
+            "released."
         )
     name_charge(connection, header, wanted, number)
     return Payment(header.id, header.name, number, found[0].hash)

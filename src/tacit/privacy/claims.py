@@ -1,0 +1,328 @@
+"""Pay, claim, draw, settle, resume: once, for every method and every place where a run is kept.
+
+    pay       the ledger is debited for the whole run, before its first draw
+    claim     the draw is noted in the store, before it is made: what is lost in a crash stays claimed
+    count     the ledger numbers it, so that a copy of the store cannot draw what the original drew
+    draw      the noise, and what came out is kept in the store
+    settle    the ledger records the digest of what was released
+
+Nothing is evaluated, paid or claimed for what a run has drawn already: it is read from the store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tacit.errors import BadInput, BudgetRefused, LedgerError, differences
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.mechanisms import SIMULATED
+from tacit.privacy.noise import load_samplers
+from tacit.privacy.release import Payment
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger.draws import Draws
+
+MEMORY, FILE, SERVER = "memory", "file", "server"
+AHEAD = 20  # of a run's draws, one in so many may be numbered ahead of its use, and is lost if the process is killed
+SOON = 1.0  # seconds: draws that come slower than this are numbered one by one
+
+_lock = threading.RLock()  # one thread pays and counts; shared, so that what holds Claims can be pickled
+_process = uuid.uuid4().hex  # a name for this process
+
+
+@dataclass(frozen=True)
+class Home:
+    """Which run this is and where it is kept. A copy has another home, or came by a way that shows."""
+
+    kind: str  # MEMORY, FILE or SERVER
+    place: str  # the process and object, the path, or the address
+    run: str  # its name there
+
+    def __str__(self) -> str:
+        return json.dumps(astuple(self))
+
+    def continues(self, before: Home, *, counted: bool) -> bool:
+        """Whether a run that was kept elsewhere may go on here: a file that was moved, while a ledger counts."""
+        if before == self:
+            return True
+        copied = before.kind == FILE and Path(before.place).exists()
+        return counted and before.run == self.run and MEMORY not in (before.kind, self.kind) and not copied
+
+
+def process_name() -> str:
+    """A name for this process that no other has, its own forks included."""
+    return f"{os.getpid()} {_process}"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a run promises before its first draw. ``purpose`` has a place for the number of the run, {run}."""
+
+    guarantee: Guarantee  # of all draws together
+    draws: int | None  # at most so many; None: each is known by its name, so that none is made twice
+    purpose: str
+    terms: dict[str, Any]
+
+
+class Store(Protocol):
+    """Where a run is kept. What a method writes has happened, for every process, when it returns.
+
+    ``shared``: any process may claim and draws are alike; otherwise one process holds it and draws have names.
+    ``hidden``: nobody sees what was drawn until it is settled, so what was lost before that is drawn again.
+    """
+
+    shared: bool
+    hidden: bool
+
+    def home(self) -> Home: ...
+    def read(self, name: str) -> Any:
+        """A document of the run: terms, home, payment, answer; None if it is not there."""
+
+    def write(self, name: str, value: Any) -> None: ...
+    def runs(self) -> list[str]:
+        """Random numbers by which the run is known: one, or several if processes began it at once."""
+
+    def claimed(self) -> int:
+        """Draws made or lost so far."""
+
+    def claim(self, key: Any, most: int | None) -> None:
+        """Note that a draw is about to be made; BudgetRefused if it was claimed before, or most are."""
+
+    def find(self, key: Any) -> tuple[Any] | None:
+        """What was drawn, (None,) if it was lost, and None if it was never claimed."""
+
+    def keep(self, key: Any, value: Any) -> None: ...
+
+
+class Claims:
+    """The paid right to make the draws of one run, kept in a store.
+
+    Guarantee. At most the promised draws, each claimed in the store before it is made, whatever crashes, resumes,
+    threads, forks or processes share the store. The run is charged once, before its first draw. With a ledger that
+    holds for all copies of the store together, since it is the ledger that numbers the draws.
+    Edges. An evaluation that fails before the first draw has cost nothing. A run in memory ends with its process: a
+    pickle of it, or a fork, draws nothing. Without a ledger an older copy that is put back in its place is not noticed.
+    """
+
+    def __init__(self, store: Store, promise: Promise, *, ledger: Ledger | None = None) -> None:
+        if ledger is not None and promise.guarantee.source == SIMULATED:
+            raise BadInput(
+                "simulated noise has no guarantee, so it is not charged to a ledger; leave out one of the two"
+            )
+        self.store, self.promise, self._ledger = store, promise, ledger
+        self._begun: Home | None = None
+        self._counts: Draws | None = None  # of the ledger
+        self._counted = 0  # draws with names that the ledger has counted
+        self._exhausted = False  # the ledger has no number left
+        self._agree()
+        self.payment = self._find_payment()
+        if (
+            ledger is not None
+            and self.payment is None
+            and (store.claimed() or not ledger.can_afford(promise.guarantee))
+        ):
+            self.pay()  # for what was drawn without this ledger; or refuses now, before anything is evaluated
+        if store.shared and self.recorded() and self.left() and self.answer() is None:
+            raise _put_back()
+
+    def draw(self, key: Any, exact: Callable[[], Any], draw: Callable[[Any], Any]) -> Any:
+        """What was drawn under this key, or None if it was lost. If it was never claimed: evaluate, pay, claim, draw.
+
+        An evaluation that fails claims nothing. For a hidden store the value must not be shown before ``count`` or
+        ``settle``, which follow when it is recorded.
+        """
+        found = self.store.find(key)
+        if found is not None:
+            return found[0]
+        total = exact()
+        self.begin()
+        if not self.store.hidden:
+            self.store.claim(key, self.promise.draws)
+            self.count()
+        value = draw(total)
+        self.store.keep(key, value)
+        return value
+
+    def left(self) -> int:
+        """Draws still to be made."""
+        if self._exhausted or self.promise.draws is None:
+            return 0
+        return max(0, self.promise.draws - self.store.claimed())
+
+    def used_up(self) -> BudgetRefused:
+        """What to raise when no draw is left."""
+        return used_up(self.promise.draws)
+
+    def begin(self) -> None:
+        """Before a draw: the samplers are loaded, this is the store that was paid for, and it is paid for."""
+        here = self.store.home()
+        if here == self._begun:
+            return
+        with _lock:
+            if self.promise.guarantee.budget is not None:
+                load_samplers()  # takes a second or more, in which a claim might be lost
+            self._check(here, self.store.read("home"), lambda: self.store.write("home", str(here)))
+            self.pay()
+            if self._ledger is not None and self.payment is not None and not self._single:
+                if not (self.store.shared or self.store.hidden) and self.recorded():
+                    raise _put_back()
+                counts, claimed = self._ledger.draws(self.payment), self.store.claimed()
+                noted, self._counted = counts.begin(str(here), claimed)
+                self._check(here, noted, lambda: counts.move(str(here)))
+                if self._counted > claimed and not self.store.shared:
+                    raise _put_back()
+                self._counts = counts
+            self._begun = here
+
+    def pay(self) -> Payment | None:
+        """Debit and commit the whole run, once; nothing without a ledger."""
+        with _lock:
+            if self._ledger is not None:
+                self.payment = self.payment or self._find_payment() or self._charge(self._ledger)
+                if self.store.read("payment") is None:
+                    self.store.write("payment", self.payment.to_json())
+            return self.payment
+
+    def count(self) -> None:
+        """Have the ledger count what the store has claimed by now; nothing without a ledger."""
+        if self._counts is None or self.payment is None:
+            return
+        with _lock:
+            if not self.store.shared:
+                now = self.store.claimed()
+                self._counts.advance(self._counted, now)
+                self._counted = now
+            elif not _number(self._counts, self.payment, self.promise.draws or 0):
+                self._exhausted = True
+                raise self.used_up()
+
+    def answer(self) -> Any:
+        """The answer that this run has given, or None; of several, the one that the ledger recorded."""
+        digest = self.recorded() or self.store.read("answer")
+        return self.store.read(f"answer:{digest}") if digest else None
+
+    def give(self, answer: Any, digest: str) -> None:
+        """Store an answer, then have the ledger record it. LedgerError if it recorded another one."""
+        self.store.write(f"answer:{digest}", answer)
+        self.store.write("answer", digest)
+        self.settle(digest)
+
+    def settle(self, digest: str) -> None:
+        """Have the ledger record what was released; nothing without a ledger."""
+        if self._ledger is not None and self.payment is not None:
+            self._ledger.settle(self.payment, digest)
+
+    def _agree(self) -> None:
+        mine, stored = json.loads(json.dumps(self.promise.terms)), self.store.read("terms")
+        if stored is None:
+            self.store.write("terms", mine)
+        elif stored != mine:
+            other = differences(json.dumps(stored), json.dumps(mine))
+            raise BadInput(f"this run was begun under other terms: {other}. Start a new study, or use another folder")
+
+    def _find_payment(self) -> Payment | None:
+        stored = self.store.read("payment")
+        payment = Payment.from_json(stored) if stored is not None else None
+        if payment is not None and self._ledger is not None:
+            self._ledger.pays(payment)  # refuses another ledger before anything is drawn, not after
+        return payment
+
+    def _charge(self, ledger: Ledger) -> Payment:
+        keys = [self.promise.purpose.format(run=run) for run in self.store.runs()]
+        again = ""
+        while True:
+            payment = ledger.charge(self.promise.guarantee, keys[0], key=[key + again for key in keys])
+            if not (self._single and not self.store.claimed() and ledger.recorded(payment)):
+                return payment
+            again += " again"  # it was released, and the store that held it was put back: another draw, another charge
+
+    @property
+    def _single(self) -> bool:
+        return self.store.hidden and self.promise.draws == 1
+
+    def recorded(self) -> str | None:
+        """The digest of what was released, if the ledger has recorded it."""
+        return self._ledger.recorded(self.payment) if self._ledger is not None and self.payment is not None else None
+
+    def _check(self, here: Home, noted: str | None, note: Callable[[], None]) -> None:
+        """Refuse a copy; note where the run is kept if nobody did, or if it was moved."""
+        if noted is not None and not here.continues(Home(*json.loads(noted)), counted=self._ledger is not None):
+            raise _copied(Home(*json.loads(noted)), here)
+        if noted != str(here):
+            note()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_begun": None, "_counts": None}  # a copy begins anew, and is checked
+
+
+@dataclass
+class _Ahead:
+    """Numbers that this process has from the ledger and has not used yet."""
+
+    numbers: range = range(0)
+    size: int = 1
+    time: float = float("-inf")
+
+
+_ahead: dict[tuple[str, int], _Ahead] = {}
+
+
+def _number(counts: Draws, payment: Payment, most: int) -> bool:
+    """Use the next number of a draw. Whether there was one."""
+    ahead = _ahead.setdefault((payment.ledger, payment.entry), _Ahead())
+    if not ahead.numbers:
+        quick = time.monotonic() - ahead.time < SOON
+        ahead.size = max(1, min(2 * ahead.size, most // AHEAD)) if quick else 1
+        ahead.numbers = counts.take(ahead.size, most=most)
+        ahead.time = time.monotonic()
+    used, ahead.numbers = ahead.numbers[:1], ahead.numbers[1:]
+    return bool(used)
+
+
+def _forked() -> None:
+    """A fork is another process: it has no numbers, and no lock that a thread of its parent held."""
+    global _lock, _process
+    _lock, _process = threading.RLock(), uuid.uuid4().hex
+    _ahead.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def used_up(draws: int | None) -> BudgetRefused:
+    return BudgetRefused(
+        f"{draws} observations were paid for and all are used. Nothing was released. Open a new study with its own "
+        "budget to observe more"
+    )
+
+
+def _put_back() -> LedgerError:
+    return LedgerError(
+        "the ledger has recorded what this run released, and the run does not hold it: an older copy was put back. "
+        "Start a new study or use another folder, which is paid for anew. Nothing was drawn"
+    )
+
+
+def _copied(before: Home, here: Home) -> BadInput:
+    if MEMORY in (before.kind, here.kind):
+        return BadInput(
+            "this study is a copy: the one that was paid for lives in the memory of another process, or in another "
+            "object (it was pickled, forked or copied). A copy draws nothing. Go on with the original, or start a new "
+            "study; one that shall outlive a process belongs in a database, such as storage='sqlite:///study.db'. "
+            "Nothing was drawn"
+        )
+    return BadInput(
+        f"this is a copy: {before.run} at {before.place} was paid for, not {here.run} at {here.place}. A copy draws "
+        "nothing. Go on with the original, or start a new study, which is paid for anew; one that was moved goes on "
+        "with the ledger that paid for it. Nothing was drawn"
+    )

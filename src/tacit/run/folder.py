@@ -1,0 +1,61 @@
+"""The output folder of a run: what is released is written there, by one run at a time."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import BadInput, TacitError
+from tacit.privacy.release import Release
+
+
+class Folder:
+    """An output folder: study.db, trials.csv, certificate.json. One run at a time writes to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def storage(self) -> str:
+        return f"sqlite:///{(self.path / 'study.db').resolve()}"
+
+    def write_certificate(self, release: Release[Any]) -> Path:
+        """What ``tacit verify`` checks; whole or not there, whenever the process dies."""
+        temporary = self.path / "certificate.json.part"
+        temporary.write_text(json.dumps(release.certificate(), indent=1) + "\n")
+        return temporary.replace(self.path / "certificate.json")
+
+    def write_trials(self, rows: list[dict[str, Any]]) -> None:
+        """Parameters and noisy values, one line for each observation."""
+        names = sorted({name for row in rows for name in row["params"]})
+        with (self.path / "trials.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["trial", *names, "value"])
+            writer.writerows([i, *(row["params"].get(n) for n in names), row["value"]] for i, row in enumerate(rows))
+
+
+@contextmanager
+def lock_folder(out: str | Path) -> Iterator[Folder]:
+    """Hold an output folder for one run; a second run at the same time is refused."""
+    import fcntl
+
+    path = Path(out)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise BadInput(f"the output folder {path} cannot be written: {error.strerror}. Nothing was spent") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise TacitError(f"another run is writing to {path}; wait for it or choose another folder") from None
+    try:
+        yield Folder(path)
+    finally:
+        os.close(descriptor)

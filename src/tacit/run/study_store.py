@@ -1,0 +1,106 @@
+"""Claims in an Optuna study: a draw belongs to a trial, and any process that opens the study may claim one.
+
+Everything here is released: a study of private observations holds only values that already carry their noise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from tacit.errors import BadInput, BudgetRefused
+from tacit.privacy.claims import FILE, MEMORY, SERVER, Home, process_name, used_up
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import FrozenTrial, Trial
+
+CLAIM, RUN, CONFIRMS = "tacit:drawn", "tacit:run", "tacit:confirms"
+_objects: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # names of storages in memory, which no copy inherits
+
+
+class StudyStore:
+    """A run of alike draws, kept in the attributes of a study and its trials. ``terms`` is where its terms are."""
+
+    shared, hidden = True, False
+
+    def __init__(self, study: Study, terms: str = "terms") -> None:
+        self.study, self.terms = study, terms
+
+    def home(self) -> Home:
+        """By name and number, in the storage that holds it."""
+        return Home(*place_of(self.study._storage), f"study {self.study.study_name!r} ({self.study._study_id})")
+
+    def read(self, name: str) -> Any:
+        if name != "terms":
+            return self.study.user_attrs.get(f"tacit:{name}")
+        # Results are looked for before terms: another process stores its terms before it observes.
+        done = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
+        stored = self.study.user_attrs.get(f"tacit:{self.terms}")
+        if any(not is_claimed(t) for t in done) or (done and stored is None):
+            raise BadInput("this study already has results that were not privately observed; start a new study")
+        return None if stored is None else json.loads(stored)
+
+    def write(self, name: str, value: Any) -> None:
+        if name == "terms":
+            name, value = self.terms, json.dumps(value, sort_keys=True)
+        self.study.set_user_attr(f"tacit:{name}", value)
+
+    def runs(self) -> list[str]:
+        # Of two processes that begin a study at once, one may see its own number alone; the other then sees both.
+        if not any(key.startswith(RUN) for key in self.study.user_attrs):
+            self.study.set_user_attr(f"{RUN}:{uuid.uuid4().hex}", True)
+        attrs = self.study.user_attrs
+        return sorted(attrs[RUN] if key == RUN else key.split(":")[-1] for key in attrs if key.startswith(RUN))
+
+    def claimed(self) -> int:
+        return sum(map(is_claimed, self.study.get_trials(deepcopy=False)))
+
+    def find(self, trial: Trial) -> None:
+        if is_claimed(trial):
+            raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
+
+    def claim(self, trial: Trial, most: int | None) -> None:
+        mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
+        trial.set_user_attr(mine, True)
+        trials = self.study.get_trials(deepcopy=False)
+        stored = next(t for t in trials if t.number == trial.number)
+        if any(key.startswith(CLAIM) and key != mine for key in stored.user_attrs):
+            raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
+        if most is not None and sum(map(is_claimed, trials)) > most:
+            raise used_up(most)
+
+    def keep(self, trial: Trial, value: Any) -> None:
+        """The value is told to the study by whoever asked for the trial."""
+
+
+def is_claimed(trial: Trial | FrozenTrial) -> bool:
+    """Whether an observation of this trial was made, or lost."""
+    return has_claim(trial.user_attrs)
+
+
+def has_claim(attributes: Iterable[str]) -> bool:
+    """Whether these are the attributes of a trial that was claimed."""
+    return any(key.startswith(CLAIM) for key in attributes)
+
+
+def place_of(storage: Any) -> tuple[str, str]:
+    """The kind of a storage, and where it is, without passwords."""
+    from sqlalchemy.engine import make_url
+
+    storage = getattr(storage, "_backend", storage)  # what caches a database; also the file of a journal
+    if (url := getattr(storage, "url", None)) is not None:
+        parsed = make_url(url)
+        if not parsed.drivername.startswith("sqlite"):
+            return SERVER, f"{parsed.host}:{parsed.port or ''}/{parsed.database}"
+        if parsed.database and ":memory:" not in parsed.database:
+            return FILE, os.path.realpath(parsed.database)
+    elif (file := getattr(storage, "_file_path", None)) is not None:
+        return FILE, os.path.realpath(file)
+    elif type(storage).__name__ != "InMemoryStorage":
+        return SERVER, type(storage).__name__
+    return MEMORY, f"{process_name()} {_objects.setdefault(storage, uuid.uuid4().hex)}"
