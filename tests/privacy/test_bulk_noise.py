@@ -270,6 +270,15 @@ def test_no_number_is_drawn_when_the_generator_of_the_system_fails(tmp_path: Pat
     assert "Nothing was drawn" in done.stdout
 
 
+def test_a_python_without_openssl_asks_the_system() -> None:
+    code = (
+        "import sys; sys.modules['ssl'] = None\nfrom tacit.privacy import random_words as w, bulk_noise as b\n"
+        "print(len(set(b.gaussian_integers(2.0**50, 1000).tolist())), w._generator()[0].__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1000", "urandom"]
+
+
 def test_a_generator_that_fails_later_or_gives_too_few_bytes_is_refused() -> None:
     calls = []
 
