@@ -31,8 +31,8 @@ class Adult:
         return np.concatenate(groups, axis=1).astype(float)
 
 
-def adult() -> Adult:
-    """Adult from adult.data.gz and adult.test.gz in TACIT_DATA, or from OpenML (adult, version 2: the same rows)."""
+def read_adult_table() -> Any:
+    """Adult as a DataFrame, income as "<=50K" or ">50K"; from TACIT_DATA or from OpenML (version 2: the same rows)."""
     import pandas as pd
 
     folder = os.environ.get("TACIT_DATA")
@@ -41,6 +41,15 @@ def adult() -> Adult:
         table = pd.concat(pd.read_csv(Path(folder) / f"adult.{part}.gz", **settings) for part in ("data", "test"))
     else:
         table = _downloaded()
+    table["income"] = table["income"].astype(str).str.strip().str.rstrip(".")
+    return table.reset_index(drop=True)
+
+
+def adult() -> Adult:
+    """The same as arrays."""
+    import pandas as pd
+
+    table = read_adult_table()
     rich = table["income"].astype(str).str.strip().str.startswith(">50K").to_numpy()
     codes = np.stack([pd.factorize(table[name].astype(object), sort=True)[0] for name in CATEGORIES], axis=1)
     return Adult(table[list(NUMBERS)].to_numpy(float), np.where(codes < 0, np.nan, codes), rich)
