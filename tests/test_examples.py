@@ -19,8 +19,14 @@ SAYS = {
     "optuna_users": "epsilon = 1, delta = 1e-06",
     "outsource": "they are not sensitive",
     "sklearn_users": "NOT PROTECTED: the 285 training rows",
+    "train_a_model": "one record of the table replaced",
 }
-LEAVES = {"choose_epsilon": "front-out", "demo": "demo-out", "plan_before_spending": "plan.svg"}
+LEAVES = {
+    "choose_epsilon": "front-out",
+    "demo": "demo-out",
+    "plan_before_spending": "plan.svg",
+    "train_a_model": "train-out",
+}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
