@@ -16,7 +16,7 @@ from tacit.audit.game import Audit
 from tacit.methods.tuned import Tuned
 from tacit.outsource.curator.tokens import Tokens
 from tacit.pareto import Front, Point
-from tacit.report.studies import Kept, Trial
+from tacit.report.study_file import StudyFile, Trial
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--hide-scrollbars"]
@@ -69,12 +69,12 @@ def attacked() -> dict[str, Any]:
     return {"rows": 1000, "columns": 2, "attack": [dict(zip(names, line, strict=True)) for line in lines]}
 
 
-def searching() -> Kept:
+def searching() -> StudyFile:
     """Nine of twenty observations, the tenth under way."""
     terms = {"records": 2000, "bounds": [0, 1], "trials": 20, "direction": "minimize"}
     terms["budget"] = Budget.approximate(1.0, 1e-6).to_json()
     done = [Trial(t["params"], [t["value"]], {"tacit:drawn": True}) for t in observed()["value"]["trials"][:9]]
-    return Kept({"tacit:terms": json.dumps(terms)}, done, 9, 0, 1)
+    return StudyFile({"tacit:terms": json.dumps(terms)}, done, 9, 0, 1)
 
 
 def charged(path: Path) -> str:

@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "files", "space", "objective", "page", "charts", "schema"}
-ROOMS = {"privacy", "gp", "accounting"}
+GROUND = {"errors", "files", "space", "objective", "charts", "schema"}
+ROOMS = {"privacy", "gp", "accounting", "page"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
@@ -15,7 +15,7 @@ ALLOWED = {
     "space": {"errors"},
     "objective": {"errors"},
     "schema": {"errors", "schema"},
-    "page": {"errors", "__version__"},
+    "page": {"errors", "privacy", "page", "__version__"},
     "charts": {"errors", "charts"},
     "privacy": GROUND | {"privacy"},
     "accounting": {"privacy"},

@@ -32,14 +32,14 @@ from report_parts import (
     searching,
 )
 
+from tacit.outsource.curator.page import Standing, study_page
 from tacit.page import Page
 from tacit.report.dashboard import Dashboard, Runs
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
 from tacit.report.pages import ledger_page
-from tacit.report.pages import outsourced as outsourced_page
 from tacit.report.pages import tuned as tuned_page
-from tacit.report.studies import search_page
+from tacit.report.pages.under_way import search_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium browser on the PATH (apt install chromium)")
@@ -90,7 +90,7 @@ def pages(folder: Path) -> dict[str, Page]:
         "fronts": front_page.page([front(), front("linear SVM", -0.03)]),
         "audits": audit_page.page(audits()),
         "attack": audit_page.attack_page(attacked()),
-        "outsourced": outsourced_page.page(curator(folder / "curator")),
+        "outsourced": study_page(Standing.of_folder(curator(folder / "curator"))),
         "search": search_page(searching()),
         "ledger": ledger_page(charged(folder / "ledger.db")),
         "index": Runs([laid_out(folder / "runs")]).index(),

@@ -31,15 +31,15 @@ def report_command(
       tacit report sgd-front adam-front --out fronts.html
       tacit report curator --private
     """
-    from tacit.report.found import look
-    from tacit.report.pages import target, together
+    from tacit.report.pages import joint_page, page_path
+    from tacit.report.subjects import recognise
 
     if ledger is not None:
         from tacit.privacy.ledger import Ledger
 
         Ledger.names(ledger)  # says so if there is none
-    found = [look(place) for place in places]
-    if private and {f.kind for f in found} != {"curator"}:
+    subjects = [recognise(place) for place in places]
+    if private and {s.kind for s in subjects} != {"curator"}:
         raise BadInput("--private shows the exact answers of a curator's state; there is none here")
-    page = together(found, private=private, ledger=ledger).write(target(found, out))
-    typer.echo(json.dumps({"report": str(page), "kind": found[0].kind}) if as_json else f"wrote {page}")
+    page = joint_page(subjects, private=private, ledger=ledger).write(page_path(subjects, out))
+    typer.echo(json.dumps({"report": str(page), "kind": subjects[0].kind}) if as_json else f"wrote {page}")

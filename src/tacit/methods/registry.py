@@ -154,7 +154,7 @@ _LISTED = (
         forecasts="tacit.methods.gibo.outlook:FORECASTS",
         neighbours="tacit.methods.gibo.neighbours:neighbours",
         journal="gibo.jsonl",
-        live_page="tacit.report.studies:descent_page",
+        live_page="tacit.report.pages.under_way:descent_page",
     ),
     Method(
         name="kusner1",

@@ -29,8 +29,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from tacit.errors import BadInput, TacitError
 from tacit.page import Html, Page, asset, policy, table
-from tacit.report.found import UNFINISHED, Found, all_in
-from tacit.report.pages import page_of, unfinished_page, words
+from tacit.report.pages import page_of, progress_words, unfinished_page
+from tacit.report.subjects import UNFINISHED, Subject, find_subjects
 
 HERE = ("127.0.0.1", "::1", "localhost")
 WORDS = {
@@ -53,7 +53,7 @@ class Listed:
     """A run on the dashboard: a name that stays, what it is, and when it last changed."""
 
     id: str
-    found: Found
+    subject: Subject
     changed: float
 
 
@@ -68,11 +68,11 @@ class Runs:
     def listed(self) -> list[Listed]:
         seen: dict[str, Listed] = {}
         for place in self.places:
-            for found in all_in(place):
-                name = hashlib.sha256(str(found.home.resolve()).encode()).hexdigest()[:12]
-                seen.setdefault(name, Listed(name, found, _changed(found)))
+            for subject in find_subjects(place):
+                name = hashlib.sha256(str(subject.home.resolve()).encode()).hexdigest()[:12]
+                seen.setdefault(name, Listed(name, subject, _changed(subject)))
         if self.ledger is not None:  # may be in a database elsewhere: looked at anew each time
-            seen["ledger"] = Listed("ledger", Found("ledger", Path("ledger"), self.ledger), time.time())
+            seen["ledger"] = Listed("ledger", Subject("ledger", Path("ledger"), self.ledger), time.time())
         return list(seen.values())
 
     def page(self, run: str) -> Page | None:
@@ -80,40 +80,40 @@ class Runs:
         one = next((r for r in self.listed() if r.id == run), None)
         if one is None:
             return None
-        found, state = one.found, (one.found.kind, one.changed)
+        subject, state = one.subject, (one.subject.kind, one.changed)
         with self._alone:
             if run not in self._made or self._made[run][0] != state:
                 try:
-                    made = self._page(found)
+                    made = self._page(subject)
                 except TacitError as error:
                     said = f"<h1>Not readable now</h1><p>{escape(str(error))}</p>"
                     return Page("tacit: not readable now", {"head": said})
                 self._made[run] = (state, made)
             return self._made[run][1]
 
-    def _page(self, found: Found) -> Page:
-        if found.kind == "front" and not found.document.get("private") and not self.private:
-            from tacit.report.studies import HIDDEN
+    def _page(self, subject: Subject) -> Page:
+        if subject.kind == "front" and not subject.document.get("private") and not self.private:
+            from tacit.report.pages.under_way import HIDDEN
 
             head = f'<h1>A front of exact utilities</h1><p class="who private">{escape(HIDDEN)}.</p>'
-            tested = f"<p>{len(found.document['tested'])} points were tested. It is finished.</p>"
+            tested = f"<p>{len(subject.document['tested'])} points were tested. It is finished.</p>"
             return Page("tacit: a front", {"head": head, "counts": tested}, over="tacit · privacy-utility front")
-        if found.kind in UNFINISHED:
-            return unfinished_page(found, private=self.private, ledger=self.ledger)
-        return page_of(found, private=self.private, ledger=self.ledger)
+        if subject.kind in UNFINISHED:
+            return unfinished_page(subject, private=self.private, ledger=self.ledger)
+        return page_of(subject, private=self.private, ledger=self.ledger)
 
     def _far(self, run: Listed) -> str:
-        if run.found.kind not in (*UNFINISHED, "curator"):
-            return "" if run.found.kind == "ledger" else "finished"
+        if run.subject.kind not in (*UNFINISHED, "curator"):
+            return "" if run.subject.kind == "ledger" else "finished"
         made = self.page(run.id)
-        return words(made.parts["progress"]) if made and "progress" in made.parts else ""
+        return progress_words(made.parts["progress"]) if made and "progress" in made.parts else ""
 
     def index(self) -> Page:
         rows = []
         for run in sorted(self.listed(), key=lambda r: -r.changed):
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
-            link = Html(f'<a href="run/{run.id}">{escape(str(run.found.home))}</a>')
-            rows.append([link, WORDS[run.found.kind], self._far(run), when])
+            link = Html(f'<a href="run/{run.id}">{escape(str(run.subject.home))}</a>')
+            rows.append([link, WORDS[run.subject.kind], self._far(run), when])
         heads = ["where", "what", "how far", "last changed"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
@@ -122,12 +122,12 @@ class Runs:
         return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
 
 
-def _changed(found: Found) -> float:
+def _changed(subject: Subject) -> float:
     """When the newest file of a run was written. SQLite writes beside its file before it writes into it."""
-    if found.kind == "ledger":
-        files = [found.path, *found.path.parent.glob(found.path.name + "-*")]
+    if subject.kind == "ledger":
+        files = [subject.path, *subject.path.parent.glob(subject.path.name + "-*")]
     else:
-        files = [*found.folder.glob("*"), *found.folder.glob("runs/*.npy")]
+        files = [*subject.folder.glob("*"), *subject.folder.glob("runs/*.npy")]
         files = [f for f in files if f.suffix not in (".html", ".svg", ".png")]
     times = []
     for file in files:

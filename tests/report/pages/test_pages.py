@@ -12,19 +12,20 @@ from report_parts import KIND, audits, curator, descended, front, observed
 
 import tacit
 from tacit.errors import BadInput
+from tacit.outsource.curator import page as curator_page
 from tacit.outsource.curator.rows import PrivateAnswers
-from tacit.report.found import look
 from tacit.report.pages import audit as audit_page
-from tacit.report.pages import ledger_page, page_of, together
-from tacit.report.pages import outsourced as outsourced_page
+from tacit.report.pages import joint_page, ledger_page, page_of
 from tacit.report.pages import tuned as tuned_page
-from tacit.report.studies import HIDDEN, Kept, Trial, discovery_page, search_page, study_page
+from tacit.report.pages.under_way import HIDDEN, discovery_page, search_page, study_page
+from tacit.report.study_file import StudyFile, Trial
+from tacit.report.subjects import recognise
 
 
 def test_audits_show_claimed_and_measured_and_name_what_is_broken() -> None:
     text = audit_page.page(audits()).html()
     assert "4 audits, 1 broken" in text
-    assert text.count("measured ≥ 2.3, BROKEN") == 2  # broad and narrow
+    assert text.count("measured ≥ 2.3, BROKEN") == 4  # broad and narrow, drawn and described
     assert "claimed nothing" in text
     assert "<td>BROKEN</td>" in text
     one = audit_page.page(audits()[:1]).html()
@@ -48,7 +49,7 @@ def test_the_attack_has_a_page() -> None:
 
 
 def test_a_curators_page_holds_no_exact_answer_and_no_secret(tmp_path: Path) -> None:
-    text = outsourced_page.page(curator(tmp_path)).html()
+    text = curator_page.study_page(curator_page.Standing.of_folder(curator(tmp_path))).html()
     exact = {f"{0.4711 + k / 1000:.4g}" for k in range(40)} | {"0.4711"}
     assert not any(value in text for value in exact)
     tokens = json.loads((tmp_path / "tokens.json").read_text())["tokens"]
@@ -60,14 +61,16 @@ def test_a_curators_page_holds_no_exact_answer_and_no_secret(tmp_path: Path) -> 
 
 
 def test_a_private_page_says_so_first_and_shows_the_answers(tmp_path: Path) -> None:
-    text = outsourced_page.page(curator(tmp_path), private=True).html()
+    text = curator_page.study_page(curator_page.Standing.of_folder(curator(tmp_path)), private=True).html()
     assert "PRIVATE: this page shows exact answers" in text
     assert text.index("PRIVATE:") < text.index("What was published")
     assert "0.4741" in text  # row 3
 
 
 def test_noisy_answers_are_shown_as_the_modelers_were_told_them(tmp_path: Path) -> None:
-    text = outsourced_page.page(curator(tmp_path, answers=PrivateAnswers((0.0, 1.0), tacit.Budget.gdp(0.5)))).html()
+    text = curator_page.study_page(
+        curator_page.Standing.of_folder(curator(tmp_path, answers=PrivateAnswers((0.0, 1.0), tacit.Budget.gdp(0.5))))
+    ).html()
     assert "Answers carry their noise" in text
     assert "<svg" in text
     assert "exact answers" not in text
@@ -85,10 +88,10 @@ def test_a_release_shows_its_ledger_if_it_is_the_one_that_paid(tmp_path: Path) -
     assert "this &amp; that" in text
     assert "&lt;b&gt;ICU" in text
     (tmp_path / "certificate.json").write_text(json.dumps(certificate))
-    assert "2, this run" in page_of(look(tmp_path)).html()  # found beside the run
+    assert "2, this run" in page_of(recognise(tmp_path)).html()  # found beside the run
     other = {**certificate, "payment": {**paid.to_json(), "ledger": "another"}}
     (tmp_path / "certificate.json").write_text(json.dumps(other))
-    assert "this run" not in page_of(look(tmp_path)).html()
+    assert "this run" not in page_of(recognise(tmp_path)).html()
     assert "an earlier mean" in ledger_page(str(tmp_path / "ledger.db")).html()
 
 
@@ -113,7 +116,7 @@ def test_fronts_of_one_name_are_told_apart_and_kinds_are_labelled(tmp_path: Path
     for name, label in (("one", KIND), ("two", "Poisson-sampled lots, one record added or removed")):
         (tmp_path / name).mkdir()
         front(label=label).save(tmp_path / name / "front.json")
-    text = together([look(tmp_path / "one"), look(tmp_path / "two")]).html()
+    text = joint_page([recognise(tmp_path / "one"), recognise(tmp_path / "two")]).html()
     assert "logistic regression (one)" in text
     assert "cannot be compared by size" in text
     assert "<td>Poisson-sampled lots" in text
@@ -127,25 +130,25 @@ ABOUT = {"name": "sgd", "label": KIND, "delta": 1e-6, "repeats": 2, "private": F
 
 def test_a_search_under_way_shows_what_is_released() -> None:
     noisy, exact = Trial({"x": 0.5}, [0.25], {"tacit:drawn": True}), Trial({"x": 0.5}, [0.4711], {})
-    kept = Kept({"tacit:terms": json.dumps(TERMS)}, [noisy, exact], 3, 0, 1)
+    kept = StudyFile({"tacit:terms": json.dumps(TERMS)}, [noisy, exact], 3, 0, 1)
     text = search_page(kept).html()
     assert "0.4711" not in text  # got into the file by another way, without noise
     assert "3 of 8 observations made" in text
     assert "0.25" in text
     assert "epsilon = 1, delta = 1e-06" in text
     simulated = {"tacit:terms": json.dumps({**TERMS, "simulated": True})}
-    assert "NO privacy guarantee" in search_page(Kept(simulated, [], 0, 0, 0)).html()
+    assert "NO privacy guarantee" in search_page(StudyFile(simulated, [], 0, 0, 0)).html()
 
 
 def test_exact_values_under_way_are_kept_unless_asked_for() -> None:
-    kept = Kept({"tacit:front": json.dumps(ABOUT), "tacit:wanted": 9}, [POINT], 0, 0, 1)
+    kept = StudyFile({"tacit:front": json.dumps(ABOUT), "tacit:wanted": 9}, [POINT], 0, 0, 1)
     hidden, shown = discovery_page(kept).html(), discovery_page(kept, private=True).html()
     assert HIDDEN in hidden
     assert "1 of 9 points tested" in hidden
     assert not {"0.6543", "0.65", "0.7", "0.3"} & set(re.findall(r"[\d.]+\d", hidden[hidden.index("<body>") :]))
     assert "0.6543" in shown
     assert "NOT PRIVATE" in shown
-    study = Kept({}, [Trial({"x": 0.123}, [0.4711], {})], 0, 0, 0)
+    study = StudyFile({}, [Trial({"x": 0.123}, [0.4711], {})], 0, 0, 0)
     assert "0.4711" not in study_page(study).html()
     assert "0.123" not in study_page(study).html()
     assert "0.4711" in study_page(study, private=True).html()
@@ -154,7 +157,7 @@ def test_exact_values_under_way_are_kept_unless_asked_for() -> None:
 def test_a_private_front_under_way_is_shown_with_its_guarantee() -> None:
     test = {"records": 100, "trials": 9, "repeats": 2, "budget": TERMS["budget"], "simulated": False}
     noisy, exact = replace(POINT, attrs={**POINT.attrs, "tacit:drawn": True}), replace(POINT, values=[0.5, 0.4711])
-    kept = Kept({"tacit:front": json.dumps(ABOUT), "tacit:test": json.dumps(test)}, [noisy, exact], 1, 0, 0)
+    kept = StudyFile({"tacit:front": json.dumps(ABOUT), "tacit:test": json.dumps(test)}, [noisy, exact], 1, 0, 0)
     text = discovery_page(kept).html()
     assert text.count("0.6543") == discovery_page(replace(kept, done=[noisy])).html().count("0.6543")
     assert "0.6543" in text

@@ -16,7 +16,7 @@ from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
 
 Scope = MutableMapping[str, Any]
-OPEN_PATHS = ("/healthz", "/openapi.json", "/docs", "/curator")
+OPEN_PATHS = ("/healthz", "/openapi.json", "/curator")
 
 
 class Bucket:

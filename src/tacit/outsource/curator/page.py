@@ -1,94 +1,162 @@
-"""The curator's page: what was published, under which guarantee, who asked what, what is left, and a stop button.
+"""The curator's page: what was published, under which guarantee, who asked what, what is left; and a stop button.
 
-The page itself holds nothing private. Its script asks for the curator's token, or takes it from the part of the address
-after #, which no browser sends, and reads /v1/curator/status with it. Nothing is loaded from elsewhere.
+The service serves an empty page that asks for the curator's token and then, with it, for the study's parts.
+`tacit report` writes the same parts to a file. The state is inside the trust boundary: without ``private`` no answer is
+shown that carries no noise, and never a row's content, which the state does not hold.
 """
 
 from __future__ import annotations
 
-from tacit.page import STYLE, policy
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
 
-SCRIPT = """
-const $ = id => document.getElementById(id);
-let token = new URLSearchParams(location.hash.slice(1)).get('token');
-history.replaceState(null, '', location.pathname);
-async function call(path, options = {}) {
-  const headers = {'Authorization': 'Bearer ' + token, 'Content-Type': 'application/json'};
-  const response = await fetch(path, {...options, headers});
-  if (response.status === 401) { token = null; throw new Error('this token is not the curator\\'s'); }
-  if (!response.ok) throw new Error('the service answers with status ' + response.status);
-  return response.json();
-}
-function rows(id, lines) {
-  $(id).replaceChildren(...lines.map(cells => {
-    const line = document.createElement('tr');
-    for (const cell of cells) { const td = document.createElement('td'); td.textContent = cell; line.append(td); }
-    return line;
-  }));
-}
-function stated(g) {
-  if (g.notion === 'none') return 'NO privacy guarantee: ' + g.source;
-  const but = g.assumptions.length ? ' Only if: ' + g.assumptions.join('; ') + '.' : ' Whatever the rows are.';
-  return `epsilon = ${g.epsilon.toPrecision(4)}, delta = ${g.delta}, for ${g.unit}.${but} Source: ${g.source}.`;
-}
-function kind(g) { return g.notion === 'none' ? 'none' : g.assumptions.length ? 'conditional' : 'unconditional'; }
-const when = t => t.slice(0, 19).replace('T', ' ');
-function show(s) {
-  const t = s.terms;
-  $('study').textContent = t.study;
-  $('size').textContent = `${t.rows} rows, ${t.columns} columns, ${t.transform}, noise ${t.noise.toPrecision(4)}`;
-  for (const [id, g] of [['table', t.guarantee], ['whole', t.whole]]) {
-    $(id).textContent = stated(g);
-    $(id + '-kind').textContent = kind(g); $(id + '-kind').className = 'kind ' + kind(g);
-  }
-  $('left').textContent = `${s.left} of ${s.queries}`;
-  $('budget').textContent = s.budget_left ?? 'no ledger counts this study';
-  $('state').textContent = s.stopped ? 'stopped since ' + when(s.stopped) : 'answering';
-  $('stop').textContent = s.stopped ? 'Answer again' : 'Stop answering';
-  $('stop').dataset.stopped = s.stopped ? 'yes' : '';
-  const may = k => k.revoked ? 'revoked ' + when(k.revoked) : 'may ask';
-  rows('modelers', s.tokens.map(k => [k.name, s.modelers[k.name] ?? 0, may(k)]));
-  rows('exchanges', s.exchanges.map(e => [e.number, when(e.time), e.modeler, e.row]));
-}
-function open() { $('login').hidden = Boolean(token); $('main').hidden = !token; }
-async function refresh() {
-  open();
-  if (!token) return;
-  try { show(await call('/v1/curator/status')); $('said').textContent = ''; }
-  catch (error) { $('said').textContent = error.message; open(); }
-}
-$('login').addEventListener('submit', event => { event.preventDefault(); token = $('token').value.trim(); refresh(); });
-$('stop').addEventListener('click', async () => {
-  const stopped = !$('stop').dataset.stopped;
-  try { await call('/v1/curator/stop', {method: 'POST', body: JSON.stringify({stopped})}); } finally { refresh(); }
-});
-refresh();
-setInterval(refresh, 3000);
-"""
+import sqlalchemy as sa
 
-HTML = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tacit curator</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>
-<p class="over">tacit · outsourcing</p><h1>Curator</h1>
-<p id="said" role="alert"></p>
-<form id="login" hidden><label>Curator's token <input id="token" type="password" autocomplete="off"></label></form>
-<main id="main" hidden>
-<dl class="figures"><div><dt>Study</dt><dd id="study"></dd></div><div><dt>Published</dt><dd id="size"></dd></div>
-<div><dt>Queries left</dt><dd id="left"></dd></div><div><dt>Privacy budget left</dt><dd id="budget"></dd></div>
-<div><dt>State</dt><dd id="state"></dd></div></dl>
-<p><button id="stop" class="stop" type="button">Stop answering</button></p>
-<h2>What the table guarantees</h2><p><span id="table-kind"></span></p><p id="table" class="box"></p>
-<h2>What table and answers guarantee together</h2><p><span id="whole-kind"></span></p><p id="whole" class="box"></p>
-<h2>Who may ask</h2><div class="wide"><table><thead><tr><th scope="col">Modeler</th><th scope="col">Queries</th>
-<th scope="col">Token</th></tr></thead><tbody id="modelers"></tbody></table></div>
-<h2>Who asked what</h2><div class="wide"><table><thead><tr><th scope="col">Number</th><th scope="col">Time</th>
-<th scope="col">Modeler</th><th scope="col">Row</th></tr></thead><tbody id="exchanges"></tbody></table></div>
-</main><script>{SCRIPT}</script></body></html>
-"""
+from tacit.charts.lines import trace
+from tacit.errors import BadInput, TacitError
+from tacit.outsource.curator.state import Exchange, State
+from tacit.outsource.curator.tables import studies
+from tacit.outsource.curator.tokens import Tokens
+from tacit.outsource.protocol.terms import Published
+from tacit.page import Page, asset, figures, policy, table
+from tacit.page.parts import guarantee_part, progress_part
 
+PRIVATE = "PRIVATE: this page shows exact answers of private rows. Show it only to people who may see the rows"
+SHOWN = "For the curator: names of modelers and numbers of rows. No row's content and no exact answer is on this page"
+NOISY = (
+    "For the curator: names of modelers and numbers of rows. Answers carry their noise, as the modelers were told them"
+)
+MOST = 500  # exchanges on a page, the latest
+SCRIPT = asset("curator.js")
+LOGIN = (
+    '<h1>Curator</h1><p id="said" role="alert"></p><form id="login" hidden><label>Curator\'s token '
+    '<input id="token" type="password" autocomplete="off"></label></form>'
+)
+STUDY = (
+    '<div id="main" hidden><p><button id="stop" class="stop" type="button">Stop answering</button></p>'
+    '<div id="parts"></div></div>'
+)
+FRAME = {"enter": LOGIN, "study": STUDY}
+HTML = Page("tacit curator", FRAME, script=SCRIPT, over="tacit · outsourcing", asks=True).html()
 HEADERS = {
     "Content-Security-Policy": policy([SCRIPT], connect=True),
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a study stands: its terms, how often each modeler asked, the latest exchanges, who may ask."""
+
+    terms: Published
+    used: Mapping[str, int]
+    latest: Sequence[Exchange]  # oldest first
+    stopped: str | None
+    grants: Mapping[str, str | None]  # when a modeler's token was revoked
+    answers: Mapping[int, float | None] = field(default_factory=dict)
+    budget_left: str | None = None
+
+    @classmethod
+    def of_service(cls, status: dict[str, Any], grants: Mapping[str, str | None]) -> Standing:
+        """From what a running curator says of itself, without answers."""
+        latest = [Exchange(**e) for e in reversed(status["exchanges"])]
+        left = status["budget_left"] or "no ledger counts this study"
+        return cls(
+            Published.from_json(status["terms"]), status["modelers"], latest, status["stopped"], grants, {}, left
+        )
+
+    @classmethod
+    def of_folder(cls, folder: str | Path) -> Standing:
+        """From a state folder, beside a running service or without one."""
+        names = _study_names(folder)
+        if not names:
+            raise TacitError(f"nothing was published from {folder} yet")
+        state = State(folder, names[0], hold=False)
+        try:
+            terms, stopped = state.terms(), state.stopped()
+            log, answers = state.load()
+        finally:
+            state.close()
+        if terms is None:
+            raise TacitError(f"nothing was published from {folder} yet; start tacit curator serve again to finish it")
+        try:
+            grants = {g.name: g.revoked for g in Tokens(Path(folder) / "tokens.json", environment="").grants()}
+        except (OSError, ValueError, BadInput):
+            grants = {}
+        used = Counter(e.modeler for e in log)
+        return cls(Published.from_json(terms), used, log, stopped, grants, answers)
+
+
+def study_page(standing: Standing, *, private: bool = False) -> Page:
+    """The page of a study; with ``private`` also the answers as they were given."""
+    t, asked = standing.terms, sum(standing.used.values())
+    noisy = t.answer_noise > 0
+    shown = standing.answers if private or noisy else {}
+    who = PRIVATE if private and not noisy else NOISY if noisy else SHOWN
+    kind = "" if private and not noisy else " private"
+    parts = {
+        "head": f'<h1>An outsourced study</h1><p class="who{kind}">{escape(who)}.</p>',
+        "progress": progress_part(asked, t.queries, "queries answered", _last(standing)),
+        "published": f"<h2>What was published</h2>{_published(t, standing.budget_left)}",
+        "guarantee": guarantee_part(t.guarantee, "What the table guarantees"),
+        "whole": guarantee_part(t.whole, "What table and answers guarantee together"),
+        "modelers": f"<h2>Who may ask</h2>{_modelers(standing)}",
+        "exchange": f"<h2>The exchange</h2>{_exchange(standing.latest, shown, t, asked)}",
+    }
+    return Page("tacit: an outsourced study", parts, over=f"tacit · outsourcing · study {t.study}")
+
+
+def _study_names(folder: str | Path) -> list[str]:
+    state = State(folder, "", hold=False)
+    try:
+        with state.reading() as c:
+            return list(c.scalars(sa.select(studies.c.name).order_by(studies.c.created)))
+    finally:
+        state.close()
+
+
+def _last(standing: Standing) -> str:
+    last = f"The last was {_time(standing.latest[-1].time)}." if standing.latest else "Nobody asked yet."
+    return f"Stopped since {_time(standing.stopped)}. {last}" if standing.stopped else last
+
+
+def _time(stamp: str) -> str:
+    return stamp[:19].replace("T", " ")
+
+
+def _published(t: Published, budget_left: str | None) -> str:
+    noise, answers = (f"standard deviation {n:.4g}" if n else "none" for n in (t.noise, t.answer_noise))
+    rows: list[tuple[str, Any]] = [("rows", t.rows), ("columns", t.columns), ("transformation", t.transform)]
+    rows += [("noise on each number", noise), ("noise on each answer", answers)]
+    rows += [("privacy budget left", budget_left)] if budget_left else []
+    digest = f'<span class="hash">{escape(t.digest)}</span>'
+    return f'{figures(rows)}<p class="soft">SHA-256 of the table: {digest}</p>'
+
+
+def _modelers(standing: Standing) -> str:
+    rows = []
+    for name in dict.fromkeys([*standing.grants, *standing.used]):
+        revoked = standing.grants.get(name)
+        token = f"revoked {_time(revoked)}" if revoked else "may ask" if name in standing.grants else "none"
+        rows.append([name, standing.used.get(name, 0), token])
+    return table(["modeler", "queries", "token"], rows, words=("modeler", "token"))
+
+
+def _exchange(log: Sequence[Exchange], answers: Mapping[int, float | None], t: Published, asked: int) -> str:
+    if not log:
+        return "<p>Nothing was asked yet.</p>"
+    heads = ["number", "time", "modeler", "row"] + ["answer"] * bool(answers)
+    rows = []
+    for e in reversed(log[-MOST:]):
+        given = [answers.get(e.row) if answers.get(e.row) is not None else "none"] if answers else []
+        rows.append([e.number, _time(e.time), e.modeler, e.row, *given])
+    more = f"<p>The latest {len(rows)} of {asked}.</p>" if asked > len(rows) else ""
+    known = [v for e in log if (v := answers.get(e.row)) is not None]
+    drawn = trace(known, t.answer_noise, None, what=("What was answered", "answer")) if known else ""
+    return f"{drawn}{more}{table(heads, rows, words=('number', 'time', 'modeler'))}"

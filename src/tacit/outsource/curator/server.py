@@ -26,7 +26,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.outsource.curator import Curator, Result, described, page
+from tacit.outsource.curator import Curator, Result, page
 from tacit.outsource.curator.gate import Audit, Gate
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol import wire
@@ -165,10 +165,6 @@ def create_app(
             return _refusal(503, "state", "the curator cannot answer now; try again")
         return wire.Answers.of(told, query.request)
 
-    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
-    def description() -> HTMLResponse:
-        return HTMLResponse(described.html(app.openapi()), headers=described.HEADERS)
-
     @app.get("/curator", response_class=HTMLResponse)
     def curator_page() -> HTMLResponse:
         return HTMLResponse(page.HTML, headers=page.HEADERS)
@@ -177,6 +173,13 @@ def create_app(
     def status() -> dict[str, Any]:
         granted = [{"name": g.name, "revoked": g.revoked} for g in tokens.grants()]
         return {**curator.status(), "tokens": granted}
+
+    @app.get("/v1/curator/page", responses=refusals)
+    def study_parts() -> dict[str, Any]:
+        """The parts of the curator's page, as HTML, and whether the study is stopped."""
+        standing = page.Standing.of_service(curator.status(), {g.name: g.revoked for g in tokens.grants()})
+        shown = page.study_page(standing)
+        return {"stopped": bool(standing.stopped), "html": "".join(shown.parts.values())}
 
     @app.post("/v1/curator/stop", responses=refusals)
     def stop(wanted: wire.Stop) -> wire.Stop:

@@ -1,4 +1,4 @@
-"""From what was found to its page; and what to say of a run that is not finished."""
+"""From a subject to its page; and what to say of a run that is not finished."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadInput, TacitError
 from tacit.methods.registry import METHODS, load
 from tacit.page import Page
-from tacit.report import studies
-from tacit.report.found import UNFINISHED, Found
+from tacit.page.parts import ledger_part
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
-from tacit.report.pages import outsourced as outsourced_page
-from tacit.report.parts import ledger_part
+from tacit.report.pages import under_way
+from tacit.report.study_file import read_study
+from tacit.report.subjects import UNFINISHED, Subject
 
 if TYPE_CHECKING:
     from tacit.pareto.front import Front
@@ -27,80 +27,82 @@ AGAIN = "Run the same command again to go on: nothing is drawn or paid twice."
 COMMANDS = {"search": "tune", "descent": "tune", "discovery": "pareto", "auditing": "audit"}
 
 
-def page_of(found: Found, *, private: bool = False, ledger: str | None = None) -> Page:
+def page_of(subject: Subject, *, private: bool = False, ledger: str | None = None) -> Page:
     """The page of one thing. ``private`` adds exact answers and exact values where there are any.
 
     ``ledger`` is where the ledger of a run is kept; without it, one beside the run is looked for.
     """
-    if found.kind == "release":
-        return _release_page(found, ledger)
-    if found.kind == "front":
-        return front_page.page(_front(found))
-    if found.kind == "audit":
-        return audit_page.page(found.document)
-    if found.kind == "attack":
-        return audit_page.attack_page(found.document)
-    if found.kind == "curator":
-        return outsourced_page.page(found.path, private=private)
-    if found.kind == "ledger":
-        return ledger_page(found.document or str(found.path))
-    return unfinished_page(found, private=private, ledger=ledger)
+    if subject.kind == "release":
+        return _release_page(subject, ledger)
+    if subject.kind == "front":
+        return front_page.page(_front(subject))
+    if subject.kind == "audit":
+        return audit_page.page(subject.document)
+    if subject.kind == "attack":
+        return audit_page.attack_page(subject.document)
+    if subject.kind == "curator":
+        from tacit.outsource.curator.page import Standing, study_page
+
+        return study_page(Standing.of_folder(subject.path), private=private)
+    if subject.kind == "ledger":
+        return ledger_page(subject.document or str(subject.path))
+    return unfinished_page(subject, private=private, ledger=ledger)
 
 
-def _release_page(found: Found, ledger: str | None) -> Page:
+def _release_page(subject: Subject, ledger: str | None) -> Page:
     """A certificate on the page that the registry names for its method."""
-    value, payment = found.document.get("value"), found.document.get("payment")
+    value, payment = subject.document.get("value"), subject.document.get("payment")
     method = METHODS.get(str(value.get("method"))) if isinstance(value, dict) else None
     trained = isinstance(value, dict) and "trainer" in value
     draw = load("tacit.report.pages.trained:page" if trained else (method or METHODS["observed"]).page)
-    made: Page = draw(found.document, ledger=ledger_of(payment, found.folder, ledger))
+    made: Page = draw(subject.document, ledger=ledger_of(payment, subject.folder, ledger))
     return made
 
 
-def unfinished_page(found: Found, *, private: bool = False, ledger: str | None = None) -> Page:
+def unfinished_page(subject: Subject, *, private: bool = False, ledger: str | None = None) -> Page:
     """The page of a run under way."""
 
     def paying(payment: Any) -> Ledger | None:
-        return ledger_of(payment, found.path, ledger)
+        return ledger_of(payment, subject.path, ledger)
 
-    if found.kind == "descent":
-        made: Page = load(METHODS[found.document].live_page)(found.path, paying, again=AGAIN)
+    if subject.kind == "descent":
+        made: Page = load(METHODS[subject.document].live_page)(subject.path, paying, again=AGAIN)
         return made
-    if found.kind == "auditing":
-        return studies.auditing_page(found.path)
-    kept = studies.read(found.path / "study.db")
-    if found.kind == "search":
-        return studies.search_page(kept, paying, again=AGAIN)
-    if found.kind == "discovery":
-        return studies.discovery_page(kept, private=private, again=AGAIN)
-    return studies.study_page(kept, private=private)
+    if subject.kind == "auditing":
+        return under_way.auditing_page(subject.path)
+    study = read_study(subject.path / "study.db")
+    if subject.kind == "search":
+        return under_way.search_page(study, paying, again=AGAIN)
+    if subject.kind == "discovery":
+        return under_way.discovery_page(study, private=private, again=AGAIN)
+    return under_way.study_page(study, private=private)
 
 
-def together(found: Sequence[Found], *, private: bool = False, ledger: str | None = None) -> Page:
+def joint_page(subjects: Sequence[Subject], *, private: bool = False, ledger: str | None = None) -> Page:
     """One page of one or several finished things: several must be fronts, or audits."""
-    for f in found:
+    for f in subjects:
         if f.kind in UNFINISHED:
-            raise TacitError(unfinished(f))
-    if len(found) == 1:
-        return page_of(found[0], private=private, ledger=ledger)
-    kinds = {f.kind for f in found}
+            raise TacitError(explain_unfinished(f))
+    if len(subjects) == 1:
+        return page_of(subjects[0], private=private, ledger=ledger)
+    kinds = {f.kind for f in subjects}
     if kinds == {"front"}:
-        return front_page.page(_named([(f, _front(f)) for f in found]), mixed=True)
+        return front_page.page(_rename_alike([(f, _front(f)) for f in subjects]), mixed=True)
     if kinds == {"audit"}:
-        return audit_page.page([d for f in found for d in f.document])
+        return audit_page.page([d for f in subjects for d in f.document])
     raise BadInput(f"several folders make one page if all are fronts or all are audits, got {', '.join(sorted(kinds))}")
 
 
-def unfinished(found: Found) -> str:
+def explain_unfinished(subject: Subject) -> str:
     """What is there of a run that was not finished, and how to go on."""
-    if found.kind == "study":
-        return f"{found.path} holds an Optuna study that was not privately observed; tacit has nothing to report of it"
-    page = unfinished_page(found)
-    told = words(page.parts["progress"])
-    what = COMMANDS[found.kind]
+    if subject.kind == "study":
+        return f"{subject.path} holds an Optuna study that was not privately observed; there is nothing to report"
+    page = unfinished_page(subject)
+    how_far = progress_words(page.parts["progress"])
+    what = COMMANDS[subject.kind]
     return (
-        f"the run in {found.path} is not finished: {told}. Run the same tacit {what} command again to go on; what is "
-        f"there is used. To watch it: tacit dashboard {found.path}"
+        f"the run in {subject.path} is not finished: {how_far}. Run the same tacit {what} command again to go on; what "
+        f"is there is used. To watch it: tacit dashboard {subject.path}"
     )
 
 
@@ -133,31 +135,31 @@ def ledger_of(payment: Any, folder: Path, url: str | None = None) -> Ledger | No
         return None
 
 
-def _front(found: Found) -> Front:
+def _front(subject: Subject) -> Front:
     from tacit.pareto.front import Front
 
-    return Front.from_json(found.document)
+    return Front.from_json(subject.document)
 
 
-def _named(fronts: Sequence[tuple[Found, Front]]) -> list[Front]:
+def _rename_alike(fronts: Sequence[tuple[Subject, Front]]) -> list[Front]:
     """Fronts of one name are told apart by their folders."""
     many = Counter(front.name for _, front in fronts)
     return [
-        replace(front, name=f"{front.name} ({found.folder.resolve().name})") if many[front.name] > 1 else front
-        for found, front in fronts
+        replace(front, name=f"{front.name} ({subject.folder.resolve().name})") if many[front.name] > 1 else front
+        for subject, front in fronts
     ]
 
 
-def words(html: str) -> str:
+def progress_words(html: str) -> str:
     """The words of a part that shows progress."""
     return re.sub("<[^>]*>", " ", html.split("</label>")[0]).strip()
 
 
-def target(found: Sequence[Found], out: Path | None) -> Path:
+def page_path(subjects: Sequence[Subject], out: Path | None) -> Path:
     """Where the page goes: where it was asked for, else beside what it reports on, else here."""
     if out is not None:
         return out
-    if len(found) > 1:
+    if len(subjects) > 1:
         return Path("report.html")
-    home = found[0].home
+    home = subjects[0].home
     return home.with_suffix(".html") if home.is_file() else home / "report.html"

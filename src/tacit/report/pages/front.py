@@ -12,11 +12,11 @@ from typing import Any
 
 from tacit.charts.fronts import NARROW
 from tacit.page import Page, asset, table
+from tacit.page.parts import guarantee_part, payment_part
 from tacit.pareto.chart import chart_of
 from tacit.pareto.compare import Comparison
 from tacit.pareto.front import Front
 from tacit.privacy.release import plain
-from tacit.report.parts import guarantee_part, payment_part
 
 ASK = (
     '<div class="box screen"><label for="epsilon">Move epsilon: at most <output id="shown" for="epsilon"></output>'

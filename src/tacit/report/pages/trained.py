@@ -11,8 +11,8 @@ from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.page import Page, figures, number
+from tacit.page.parts import guarantee_part, payment_part
 from tacit.privacy.guarantee import Guarantee
-from tacit.report.parts import guarantee_part, payment_part
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger

@@ -12,8 +12,8 @@ from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
 from tacit.page import Html, Page, figures, number, pairs, table
+from tacit.page.parts import guarantee_part, payment_part
 from tacit.privacy.guarantee import Guarantee
-from tacit.report.parts import guarantee_part, payment_part
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger

@@ -1,4 +1,4 @@
-"""Runs under way, read beside the process that writes them: an Optuna study, or DP-GIBO's journal. Never written to.
+"""Pages of runs under way: a search, a front that grows, a descent, an audit, a study of somebody's own.
 
 A study of private observations holds released values only, and they are shown. A study of exact values is inside the
 trust boundary: only how far it is leaves, unless whoever holds the data asks for more.
@@ -7,18 +7,16 @@ trust boundary: only how far it is leaves, unless whoever holds the data asks fo
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, TacitError
+from tacit.errors import BadInput
 from tacit.page import Page, figures, table
+from tacit.page.parts import guarantee_part, payment_part, progress_part
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.report.parts import guarantee_part, payment_part, progress_part
+from tacit.report.study_file import StudyFile
 from tacit.run.study_store import has_claim
 
 if TYPE_CHECKING:
@@ -31,86 +29,29 @@ HIDDEN = (
 SEEN = "PRIVATE: exact values, measured on the data. For people who may see the data"
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A finished trial as Optuna keeps it."""
-
-    params: dict[str, Any]
-    values: list[float]
-    attrs: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a study file holds now."""
-
-    attrs: dict[str, Any]
-    done: list[Trial]
-    claimed: int
-    failed: int
-    running: int
-
-
-def kind_of(path: Path) -> str:
-    """search (private observations), discovery (a front), or study (anything else)."""
-    attrs = read(path).attrs
-    return "discovery" if "tacit:front" in attrs else "search" if "tacit:terms" in attrs else "study"
-
-
-def read(path: Path) -> Kept:
-    """The study in a file, opened for reading only; read again only if the file, or SQLite's beside it, changed."""
-    beside = [path, path.with_name(path.name + "-wal")]
-    return _read(path, tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in beside if f.exists()))
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path, stamp: tuple[tuple[int, int], ...]) -> Kept:
-    import logging
-
-    import optuna
-    from optuna.trial import TrialState
-    from sqlalchemy.exc import SQLAlchemyError
-
-    logging.getLogger("optuna").setLevel(logging.WARNING)
-    try:
-        storage = optuna.storages.RDBStorage(f"sqlite:///file:{path.resolve()}?mode=ro&uri=true")
-        summaries = storage.get_all_studies()
-        if not summaries:
-            return Kept({}, [], 0, 0, 0)
-        study = optuna.load_study(study_name=summaries[0].study_name, storage=storage)
-        trials, attrs = study.get_trials(deepcopy=False), study.user_attrs
-        storage.engine.dispose()
-    except (SQLAlchemyError, sqlite3.Error, RuntimeError, KeyError) as error:
-        raise TacitError(f"{path} cannot be read now ({type(error).__name__})") from None
-    done = [t for t in trials if t.state == TrialState.COMPLETE]
-    finished = [Trial(dict(t.params), list(t.values or []), dict(t.user_attrs)) for t in done]
-    counts = [sum(t.state == s for t in trials) for s in (TrialState.FAIL, TrialState.RUNNING)]
-    return Kept(attrs, finished, sum(has_claim(t.user_attrs) for t in trials), *counts)
-
-
 Paying = Callable[[Any], "Ledger | None"]
 """From a payment to the ledger that made it, if it is at hand."""
 
 
-def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
+def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
     """A search by private observations: everything it has so far is released, under its whole guarantee."""
     from tacit.methods.observed import Terms
     from tacit.privacy.mechanisms import SIMULATED
     from tacit.report.pages.tuned import observations_part
 
-    said = json.loads(kept.attrs["tacit:terms"])
+    said = json.loads(study.attrs["tacit:terms"])
     simulated = said.pop("simulated", False)
     budget = Budget.from_json(said["budget"])
     terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
-    drawn = [t for t in kept.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
-    trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], kept.attrs.get("tacit:payment")
+    drawn = [t for t in study.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
+    trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")
     shown = "<p>Nothing was observed yet.</p>"
     if trials:
         shown = observations_part(trials, terms.mechanism().scale)
     parts = {
         "head": "<h1>A search under way</h1>",
-        "progress": progress_part(kept.claimed, terms.trials, "observations made", again),
+        "progress": progress_part(study.claimed, terms.trials, "observations made", again),
         "search": shown,
         "guarantee": guarantee_part(guarantee, "Guarantee of the whole search"),
         "paid": payment_part(paid, paying(paid)),
@@ -118,16 +59,16 @@ def search_page(kept: Kept, paying: Paying = lambda payment: None, *, again: str
     return Page("tacit: a search under way", parts, over="tacit · private observations")
 
 
-def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Page:
+def discovery_page(study: StudyFile, *, private: bool = False, again: str = "") -> Page:
     """A front that grows. Exact utilities are shown only with ``private``; noisy ones always."""
     from tacit.pareto.front import WHY, Front, Point
     from tacit.report.pages.front import page
 
-    about = json.loads(kept.attrs["tacit:front"])
-    test = json.loads(kept.attrs["tacit:test"]) if "tacit:test" in kept.attrs else None
-    wanted = kept.attrs.get("tacit:wanted", 0)
-    done, failed = len(kept.done), kept.failed
-    state = f"{kept.running} running, {failed} failed or cut short. {again}"
+    about = json.loads(study.attrs["tacit:front"])
+    test = json.loads(study.attrs["tacit:test"]) if "tacit:test" in study.attrs else None
+    wanted = study.attrs.get("tacit:wanted", 0)
+    done, failed = len(study.done), study.failed
+    state = f"{study.running} running, {failed} failed or cut short. {again}"
     bar = progress_part(done, wanted or done, f"points tested{'' if wanted else ' so far'}", state)
     noisy = test is not None and not test["simulated"]
     if not private and not noisy:
@@ -136,7 +77,7 @@ def discovery_page(kept: Kept, *, private: bool = False, again: str = "") -> Pag
         parts = {"head": head, "progress": bar, "about": figures(rows)}
         return Page("tacit: a front under way", parts, over="tacit · privacy-utility front")
     guarantee = _test_guarantee(test) if test is not None and noisy else Guarantee.none(WHY)
-    shown = [t for t in kept.done if has_claim(t.attrs) or not noisy]
+    shown = [t for t in study.done if has_claim(t.attrs) or not noisy]
     points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in shown)
     front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
     made = page(front)
@@ -152,14 +93,14 @@ def _test_guarantee(test: dict[str, Any]) -> Guarantee:
     return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
 
-def study_page(kept: Kept, *, private: bool = False) -> Page:
+def study_page(study: StudyFile, *, private: bool = False) -> Page:
     """Any other Optuna study: its values may be exact, so they are private."""
-    counts = [("finished", len(kept.done)), ("running", kept.running), ("failed", kept.failed)]
+    counts = [("finished", len(study.done)), ("running", study.running), ("failed", study.failed)]
     who = f'<p class="who{"" if private else " private"}">{escape(SEEN if private else HIDDEN)}.</p>'
     parts = {"head": f"<h1>A study of somebody's own</h1>{who}", "counts": figures(counts)}
-    if private and kept.done:
-        names = list(dict.fromkeys(n for t in kept.done for n in t.params))
-        rows = [[i, *(t.params.get(n, "") for n in names), *t.values[:1]] for i, t in enumerate(kept.done)]
+    if private and study.done:
+        names = list(dict.fromkeys(n for t in study.done for n in t.params))
+        rows = [[i, *(t.params.get(n, "") for n in names), *t.values[:1]] for i, t in enumerate(study.done)]
         parts["values"] = table(["trial", *names, "value"], rows)
     return Page("tacit: a study", parts, over="tacit · a study without tacit's terms")
 

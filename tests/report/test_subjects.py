@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli import app
 from tacit.errors import BadInput, TacitError
-from tacit.report.found import all_in, look
-from tacit.report.pages import target, together
+from tacit.report.pages import joint_page, page_path
+from tacit.report.subjects import find_subjects, recognise
 
 
 def losses(params: dict) -> np.ndarray:
@@ -65,19 +65,19 @@ KINDS = ("release", "front", "audit", "curator", "search", "discovery", "study",
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_is_recognised(places: Path, kind: str) -> None:
-    assert look(places / kind).kind == kind
+    assert recognise(places / kind).kind == kind
 
 
 def test_files_are_recognised_by_what_they_say(places: Path, tmp_path: Path) -> None:
-    assert look(places / "ledger.db").kind == "ledger"
-    assert look(places / "front" / "front.json").kind == "front"
+    assert recognise(places / "ledger.db").kind == "ledger"
+    assert recognise(places / "front" / "front.json").kind == "front"
     attack = {"rows": 9, "columns": 2, "attack": []}
     for name, document, kind in (("a", attack, "attack"), ("b", audits(), "audit"), ("c", audits()[0], "audit")):
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
-        assert look(tmp_path / f"{name}.json").kind == kind
+        assert recognise(tmp_path / f"{name}.json").kind == kind
     guarantee = tacit.Guarantee(tacit.Budget.gdp(0.5), "one test record replaced")
     (tmp_path / "certificate.json").write_text(json.dumps(front(guarantee=guarantee).release().certificate()))
-    assert look(tmp_path).kind == "front"  # the certificate of a private front is a front
+    assert recognise(tmp_path).kind == "front"  # the certificate of a private front is a front
 
 
 NOTHING = {
@@ -92,7 +92,7 @@ NOTHING = {
 @pytest.mark.parametrize("name", NOTHING)
 def test_what_tacit_did_not_write_is_said(places: Path, name: str) -> None:
     with pytest.raises(BadInput) as refused:
-        look(places / name)
+        recognise(places / name)
     assert NOTHING[name] in str(refused.value)
 
 
@@ -108,36 +108,36 @@ HALF = {
 @pytest.mark.parametrize("name", HALF)
 def test_half_a_run_says_what_is_there_and_how_to_go_on(places: Path, name: str) -> None:
     with pytest.raises(TacitError, match=HALF[name]):
-        together([look(places / name)])
+        joint_page([recognise(places / name)])
 
 
 def test_everything_one_level_down_is_found(places: Path) -> None:
-    assert sorted(f.kind for f in all_in(places)) == sorted([*KINDS, "ledger"])
+    assert sorted(f.kind for f in find_subjects(places)) == sorted([*KINDS, "ledger"])
 
 
 def test_reading_a_study_writes_nothing(places: Path) -> None:
     file = places / "study" / "study.db"
     before = (file.read_bytes(), sorted(p.name for p in file.parent.iterdir()))
-    look(places / "study")
+    recognise(places / "study")
     assert before == (file.read_bytes(), sorted(p.name for p in file.parent.iterdir()))
 
 
 def test_a_file_that_is_no_database_is_not_readable(tmp_path: Path) -> None:
     (tmp_path / "study.db").write_text("not a database")
     with pytest.raises(TacitError, match="cannot be read now"):
-        look(tmp_path)
+        recognise(tmp_path)
     sqlite3.connect(tmp_path / "empty.db").close()
     with pytest.raises(TacitError):
-        together([look(tmp_path / "empty.db")])
+        joint_page([recognise(tmp_path / "empty.db")])
 
 
 def test_a_page_goes_beside_what_it_reports_on(places: Path, tmp_path: Path) -> None:
-    found = look(places / "release")
-    assert target([found], None) == places / "release" / "report.html"
-    assert target([found, found], None) == Path("report.html")
-    assert target([found], tmp_path / "x.html") == tmp_path / "x.html"
+    found = recognise(places / "release")
+    assert page_path([found], None) == places / "release" / "report.html"
+    assert page_path([found, found], None) == Path("report.html")
+    assert page_path([found], tmp_path / "x.html") == tmp_path / "x.html"
     (tmp_path / "mine.json").write_text(json.dumps(audits()))
-    assert target([look(tmp_path / "mine.json")], None) == tmp_path / "mine.html"
+    assert page_path([recognise(tmp_path / "mine.json")], None) == tmp_path / "mine.html"
 
 
 def test_the_command_writes_a_page_or_says_why_not(places: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ UNFINISHED = ("search", "discovery", "study", "descent", "auditing")
 
 
 @dataclass(frozen=True)
-class Found:
+class Subject:
     """One thing to report on. ``document`` is what its JSON file says, where it has one, or the method of a descent."""
 
     kind: str  # release, front, audit, attack, curator, ledger, or one of UNFINISHED
@@ -42,7 +42,7 @@ class Found:
         return self.path.parent if self.path.name in FINISHED else self.path
 
 
-def look(path: str | Path, *, live: bool = False) -> Found:
+def recognise(path: str | Path, *, live: bool = False) -> Subject:
     """What a folder or file holds, finished things first. BadInput says what is there instead.
 
     With ``live``, a front to which points are being added is under way, although an earlier one is finished.
@@ -51,57 +51,57 @@ def look(path: str | Path, *, live: bool = False) -> Found:
     if not where.exists():
         raise BadInput(f"there is no {where}")
     try:
-        found = _in_folder(where, live) if where.is_dir() else _in_file(where)
+        subject = _in_folder(where, live) if where.is_dir() else _in_file(where)
     except OSError as error:
         raise BadInput(f"{where} cannot be read: {error.strerror}") from None
-    if found is None:
-        raise BadInput(_nothing(where))
-    return found
+    if subject is None:
+        raise BadInput(_explain_nothing(where))
+    return subject
 
 
-def all_in(path: str | Path) -> Iterator[Found]:
+def find_subjects(path: str | Path) -> Iterator[Subject]:
     """What a folder holds and what its folders hold, one level deep; a ledger beside a run counts for itself."""
     where = Path(path)
     inside = sorted(p for p in where.iterdir() if p.is_dir()) if where.is_dir() else []
     for place in (where, *inside):
         try:
-            found = look(place, live=True)
+            subject = recognise(place, live=True)
         except TacitError:
             continue
-        yield found
-        if found.kind != "ledger" and place.is_dir() and (place / "ledger.db").exists():
-            yield Found("ledger", place / "ledger.db")
+        yield subject
+        if subject.kind != "ledger" and place.is_dir() and (place / "ledger.db").exists():
+            yield Subject("ledger", place / "ledger.db")
 
 
-def _in_folder(where: Path, live: bool = False) -> Found | None:
+def _in_folder(where: Path, live: bool = False) -> Subject | None:
     for name in FINISHED:
         if (where / name).exists() and not (live and _older(where / name, where / "study.db")):
             return _in_file(where / name)
     if (where / "curator.db").exists():
-        return Found("curator", where)
+        return Subject("curator", where)
     if (where / "study.db").exists():
-        from tacit.report.studies import kind_of
+        from tacit.report.study_file import kind_of
 
-        return Found(kind_of(where / "study.db"), where)
+        return Subject(kind_of(where / "study.db"), where)
     for method in METHODS.values():
         if method.journal and (where / method.journal).exists():
-            return Found("descent", where, method.name)
+            return Subject("descent", where, method.name)
     if (where / "runs" / "terms.json").exists():
-        return Found("auditing", where)
-    return Found("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None
+        return Subject("auditing", where)
+    return Subject("ledger", where / "ledger.db") if (where / "ledger.db").exists() else None
 
 
 def _older(finished: Path, study: Path) -> bool:
     return finished.name == "front.json" and study.exists() and finished.stat().st_mtime < study.stat().st_mtime
 
 
-def _in_file(path: Path) -> Found | None:
+def _in_file(path: Path) -> Subject | None:
     if path.suffix == ".db":
         if path.name == "curator.db":
-            return Found("curator", path.parent)
+            return Subject("curator", path.parent)
         if path.name == "study.db":
             return _in_folder(path.parent)
-        return Found("ledger", path)
+        return Subject("ledger", path)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
@@ -109,20 +109,20 @@ def _in_file(path: Path) -> Found | None:
     if isinstance(document, dict):
         value = document.get("value")
         if document.get("format") == CERTIFICATE and isinstance(value, dict) and value.get("format") == FRONT:
-            return Found("front", path, value)
+            return Subject("front", path, value)
         kinds = {CERTIFICATE: "release", FRONT: "front"}
         if document.get("format") in kinds:
-            return Found(kinds[str(document["format"])], path, document)
+            return Subject(kinds[str(document["format"])], path, document)
         if "attack" in document:
-            return Found("attack", path, document)
+            return Subject("attack", path, document)
         if "verdict" in document and "measured" in document:
-            return Found("audit", path, [document])
+            return Subject("audit", path, [document])
     if isinstance(document, list) and document and all(isinstance(d, dict) and "verdict" in d for d in document):
-        return Found("audit", path, document)
+        return Subject("audit", path, document)
     return None
 
 
-def _nothing(where: Path) -> str:
+def _explain_nothing(where: Path) -> str:
     if where.is_file():
         return f"{where} is no certificate, front, audit or ledger of tacit"
     names = sorted(p.name for p in where.iterdir() if p.name != ".lock")

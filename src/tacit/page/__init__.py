@@ -39,6 +39,7 @@ class Page:
     script: str = ""
     data: Any = None
     over: str = "tacit"
+    asks: bool = False  # its script makes requests to where it came from
 
     def html(self, *, live: str = "", home: str = "") -> str:
         """The page as one file. With ``live``, an address beside it, it asks there for what changed.
@@ -49,7 +50,7 @@ class Page:
 
         scripts = [s for s in (self.script, asset("live.js") if live else "") if s]
         head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        rules = policy(scripts, connect=bool(live), framed=False)
+        rules = policy(scripts, connect=bool(live) or self.asks, framed=False)
         head += f'<meta http-equiv="Content-Security-Policy" content="{rules}"><title>{escape(self.title)}</title>'
         head += f'<meta name="live" content="{escape(live)}">' if live else ""
         back = f'<a class="screen" href="{escape(home)}">all runs</a> · ' if home else ""
