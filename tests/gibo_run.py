@@ -11,7 +11,7 @@ import numpy as np
 
 import tacit
 from tacit.methods.gibo import FILE, GradientSearch, release
-from tacit.methods.gibo.design import Settings
+from tacit.methods.gibo.design import DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
 
@@ -30,7 +30,7 @@ def run(folder: Path, seconds: float = 0.0, fails: bool = False) -> Any:
     space = tacit.Space({"x": tacit.Float(0.0, 1.0), "y": tacit.Float(0.0, 1.0)})
     budget = tacit.Budget.gdp(1.0)
     with tacit.Ledger.open(folder / "ledger.db", "l", tacit.Budget.gdp(2.0)) as ledger:
-        settings = Settings.of({"scan": 4}, (0.0, 1.0), space)
+        settings = DescentSettings.of({"scan": 4}, (0.0, 1.0), space)
         asked = Objective(losses, RECORDS, (0.0, 1.0))
         return release(GradientSearch(Task(asked, space, budget, STEPS, ledger=ledger), settings, folder / FILE))
 

@@ -12,7 +12,7 @@ import tacit
 from benchmarks.harness.charts import steps
 from benchmarks.harness.parts import keep_piece
 from tacit.methods.gibo import LEAD, GradientSearch, release
-from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, Settings
+from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -41,7 +41,7 @@ def descend(
     low, high = np.asarray(low, float), np.asarray(high, float)
     space = tacit.Space({f"x{j}": tacit.Float(a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))})
     asked = Objective(lambda params: losses(np.array(list(params.values()))), n, BOUNDS)
-    settings = Settings.of({"average": 0.0, **options}, BOUNDS, space)
+    settings = DescentSettings.of({"average": 0.0, **options}, BOUNDS, space)
     made = release(
         GradientSearch(Task(asked, space, Budget.gdp(mu), T, noise=noise, accept_noise=True), settings)
     ).value

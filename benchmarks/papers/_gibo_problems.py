@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.methods.gibo import GradientSearch, release
-from tacit.methods.gibo.design import Settings
+from tacit.methods.gibo.design import DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -56,7 +56,7 @@ class Silent:
 def descent(problem: Problem, mu: float, trials: int, seed: int, options: dict[str, Any], noise: Any = None) -> Any:
     """One simulated run of DP-GIBO."""
     asked = Objective(problem.function, problem.records, (0.0, 1.0))
-    settings = Settings.of(options, (0.0, 1.0), problem.space)
+    settings = DescentSettings.of(options, (0.0, 1.0), problem.space)
     source = Simulation(seed) if noise is None else noise
     task = Task(asked, problem.space, Budget.gdp(mu), trials, noise=source, accept_noise=True, seed=seed)
     return release(GradientSearch(task, settings)).value

@@ -13,7 +13,7 @@ from benchmarks.papers.kusner_table import KERNELS, NOISE, SPREAD, TRIALS, draw
 from tacit.audit.attacks import known_rows
 from tacit.audit.gaussian_pairs import gaussian_delta
 from tacit.gp.exact import GaussianProcess
-from tacit.methods.kusner import noisy
+from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, LipschitzTerms, data_kernel
 from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
@@ -109,7 +109,7 @@ def nearly_uniform(repeats: int) -> list[Figure]:
         C, f = draw(n, 1, rng)
         c = Constants("safe", n, TRIALS, 1e-3, k1, math.sqrt(NOISE))
         gp = GaussianProcess(KERNELS[1], noise=NOISE, candidates=C, capacity=TRIALS)
-        mean, _ = noisy(lambda i, f=f: float(f[i]), gp, c, Simulation(rng))
+        mean, _ = search_noisy(lambda i, f=f: float(f[i]), gp, c, Simulation(rng))
         for epsilon, seen in distance.items():
             weights = np.exp((mean - mean.max()) / Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon)).scale)
             seen.append(0.5 * float(np.abs(weights / weights.sum() - 1 / n).sum()))

@@ -21,7 +21,7 @@ from benchmarks import Figure
 from benchmarks.harness.parts import keep_piece
 from benchmarks.papers._gibo_problems import ALL, Problem, descent
 from tacit.methods.gibo import LEAD
-from tacit.methods.gibo.design import CLIP, RADIUS, SCAN, SCANNED, Settings
+from tacit.methods.gibo.design import CLIP, RADIUS, SCAN, SCANNED, DescentSettings
 
 TITLE = "DP-GIBO's defaults: mean regret over seven kinds of problems in the unit cube, 300 records, T = 25, mu = 0.5"
 LONG = True
@@ -86,7 +86,7 @@ def run(repeats: int) -> list[Figure]:
             for value in values:
                 options = {**ABOUT.get(name, {}), name: value, **WITH.get(str(value), {})}
                 small = name == "lengthscale"  # the optimised design is slow: fewer problems
-                default = DEFAULTS.get(name, Settings.__dataclass_fields__[name].default)
+                default = DEFAULTS.get(name, DescentSettings.__dataclass_fields__[name].default)
                 chosen = "the default" if value == default else ""
                 if chosen and name not in ABOUT:
                     by_kind = usual = usual or regrets({}, seeds)

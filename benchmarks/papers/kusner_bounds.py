@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Figure
 from benchmarks.papers.kusner_table import KERNELS, NOISE, SPREAD, WAVES, draw
 from tacit.gp.exact import GaussianProcess
-from tacit.methods.kusner import noisy
+from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, data_kernel, information_gain
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential, Laplace
@@ -46,7 +46,7 @@ def once(seed: int, c: Constants, gamma_of: dict[str, float]) -> dict[str, float
 
     def run(values: np.ndarray) -> tuple[np.ndarray, float]:
         gp = GaussianProcess(KERNELS[1], noise=NOISE, candidates=C, capacity=TRIALS)
-        return noisy(lambda i: float(values[i]), gp, c, Simulation(rng))
+        return search_noisy(lambda i: float(values[i]), gp, c, Simulation(rng))
 
     (mean, best), (moved, best_moved) = run(f), run(other)
     noise = Simulation(rng)

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import Figure
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
-from tacit.methods.kusner import noisy
+from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, data_kernel
 from tacit.methods.observed import Terms
 from tacit.privacy.guarantee import Budget
@@ -60,7 +60,7 @@ def kusner(C: np.ndarray, f: np.ndarray, noise: Simulation) -> dict[str, float]:
     for share, tail in ((1.0, ""), (0.5, ", both released")):
         c = Constants("safe", len(C), TRIALS, share * DELTA, k1, math.sqrt(NOISE))
         gp = GaussianProcess(KERNELS[C.shape[1]], noise=NOISE, candidates=C, capacity=TRIALS)
-        mean, _ = noisy(lambda i: f[i], gp, c, noise)
+        mean, _ = search_noisy(lambda i: f[i], gp, c, noise)
         for epsilon in EPSILONS:
             scale = Exponential(c.choice_sensitivity, budget=Budget.pure(share * epsilon)).scale
             weights = np.exp((mean - mean.max()) / scale)

@@ -30,7 +30,7 @@ from benchmarks.papers._gibo_problems import Problem, Silent, basins, bowl, desc
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import Matern52
 from tacit.methods.gibo.outlook import FEW, few_steps, gibo_defaults
-from tacit.methods.kusner import noisy
+from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, prior_draws
 from tacit.privacy.noise import Simulation
 
@@ -75,7 +75,7 @@ def kusner(p: Problem, trials: int, seed: int) -> list[float]:
     means = np.array([float(p.function(x).mean()) for x in listed])
     c = Constants("safe", CANDIDATES, trials, DELTA, 1.0, math.sqrt(VARIANCE))
     gp = GaussianProcess(kernel, noise=VARIANCE, candidates=points, capacity=trials)
-    mean, _ = noisy(lambda i: float((p.typical - means[i]) / scale), gp, c, Simulation(seed))
+    mean, _ = search_noisy(lambda i: float((p.typical - means[i]) / scale), gp, c, Simulation(seed))
     below, lost = mean.max() - mean, (means - p.least) / (p.typical - p.least)
     found = []
     for noise in GUMBEL:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure
-from tacit.methods.gibo.design import Designs, Settings, clipped_for
+from tacit.methods.gibo.design import DescentSettings, Designs, clipping_of
 from tacit.outsource.protocol.frames import framed, packed
 from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -55,8 +55,8 @@ def observed(d: int) -> list[Figure]:
 
 def descending(d: int) -> list[Figure]:
     where = space(d)
-    made = Designs(Settings.of({}, (0.0, 1.0), where), where, 1).at(np.full(d, 0.5), 0)
-    clipped = clipped_for(made, Settings.of({}, (0.0, 1.0), where), False)
+    made = Designs(DescentSettings.of({}, (0.0, 1.0), where), where, 1).at(np.full(d, 0.5), 0)
+    clipped = clipping_of(made, DescentSettings.of({}, (0.0, 1.0), where), False)
     listed = where.params(made.points)
     slopes = np.random.default_rng(0).normal(size=(1000, d))
     told = size(_part_gradients(lambda p: slopes @ np.array(list(p.values())), listed, clipped))

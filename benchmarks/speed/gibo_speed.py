@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure, ratio, threads, timed
-from tacit.gp.design import optimised, symmetric
+from tacit.gp.design import optimise_places, symmetric_design
 from tacit.gp.gradient import NUGGET, GradientPosterior
 from tacit.gp.kernels import RBF
 from tacit.methods.gibo import GradientSearch, release
-from tacit.methods.gibo.design import Settings
+from tacit.methods.gibo.design import DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -80,9 +80,9 @@ def clipped_mean(gradients: np.ndarray) -> np.ndarray:
 def designs(repeats: int) -> list[Figure]:
     theta, kernel = np.zeros(D), RBF((LENGTH,) * D)
     box, model = (np.full(D, -0.5), np.full(D, 0.5)), GradientPosterior(kernel)
-    closed = timed(lambda: symmetric("simplex", kernel, theta, noise=NUGGET), repeats)
-    search = timed(lambda: optimised(model, theta, D + 1, box), repeats)
-    made = symmetric("simplex", kernel, theta, noise=NUGGET)
+    closed = timed(lambda: symmetric_design("simplex", kernel, theta, noise=NUGGET), repeats)
+    search = timed(lambda: optimise_places(model, theta, D + 1, box), repeats)
+    made = symmetric_design("simplex", kernel, theta, noise=NUGGET)
     figures = [
         Figure(f"closed-form simplex, d = {D}", 1e3 * closed[0], "ms", 1e3 * closed[1], 1e3 * closed[2]),
         Figure(f"L-BFGS design, {D + 1} places, d = {D}", 1e3 * search[0], "ms", 1e3 * search[1], 1e3 * search[2]),
@@ -90,7 +90,7 @@ def designs(repeats: int) -> list[Figure]:
             "trace of the closed-form simplex",
             made.trace,
             "",
-            against=f"{optimised(model, theta, D + 1, box)[1]:.4g} by L-BFGS",
+            against=f"{optimise_places(model, theta, D + 1, box)[1]:.4g} by L-BFGS",
         ),
     ]
     if importlib.util.find_spec("torch") is not None:
@@ -110,7 +110,9 @@ def designs(repeats: int) -> list[Figure]:
         ]
         matrix = np.random.default_rng(0).random((D + 1, 5000))
         sums = Clipped(made.weights, 1.0)
-        ours = timed(lambda: (symmetric("simplex", kernel, theta, noise=NUGGET), sums.total(list(matrix))), repeats)
+        ours = timed(
+            lambda: (symmetric_design("simplex", kernel, theta, noise=NUGGET), sums.total(list(matrix))), repeats
+        )
         plain = timed(lambda: clipped_mean(made.weights @ matrix), repeats)
         theirs = (peer[0] + plain[0], peer[1] + plain[1], peer[2] + plain[2])
         figures.append(ratio("a whole step over 5,000 records, evaluations apart", ours, theirs, against))
@@ -122,7 +124,7 @@ def step_seconds(n: int, d: int, design: str = "cross") -> float:
     base = np.random.default_rng(0).random(n)
     space = Space({f"x{j}": Float(0.0, 1.0) for j in range(d)})
     asked = Objective(lambda params: base * params["x0"], n, (0.0, 1.0))
-    settings = Settings.of({"design": design}, (0.0, 1.0), space)
+    settings = DescentSettings.of({"design": design}, (0.0, 1.0), space)
     p = GradientSearch(Task(asked, space, Budget.gdp(1.0), 2, noise=Simulation(0), accept_noise=True), settings)
     begun = time.perf_counter()
     release(p)
@@ -163,7 +165,7 @@ def through_shards(parts: int, each: int = 100_000, d: int = 5) -> tuple[float, 
     """Seconds of one step and the peak memory of this process in MB."""
     space = Space({f"x{j}": Float(0.0, 1.0) for j in range(d)})
     asked = Objective(Shards([Made(i, each, d) for i in range(parts)]), parts * each, (0.0, 1.0))
-    settings = Settings.of({}, (0.0, 1.0), space)
+    settings = DescentSettings.of({}, (0.0, 1.0), space)
     begun = time.perf_counter()
     release(GradientSearch(Task(asked, space, Budget.gdp(1.0), 1, noise=Simulation(0)), settings))
     seconds = time.perf_counter() - begun

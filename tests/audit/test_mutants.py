@@ -68,7 +68,7 @@ def test_a_forgotten_square_root_of_the_number_of_trials_is_caught() -> None:
         mean = made.mechanism()
 
         def draw(side: int, runs: int, noise: Source, mean: BoundedMean = mean) -> Outputs:
-            return mechanisms.means(mean, mean.checked(ENDS[side]), runs * 8, noise).reshape(runs, 8)
+            return mechanisms.means(mean, mean.prepare(ENDS[side]), runs * 8, noise).reshape(runs, 8)
 
         assert verdict(draw, made.budget) == found
 
@@ -119,7 +119,7 @@ class Before(Gaussian):
     """Draws, then pays: whoever pulls the plug in between has a value that nobody paid for."""
 
     def release(self, value: Any, *, ledger: Any = None, purpose: str = "") -> Release[Any]:
-        drawn = self.draw(self.checked(value))
+        drawn = self.draw(self.prepare(value))
         payment = ledger.charge(self.guarantee, purpose)
         ledger.settle(payment, digest(drawn))
         return Release(drawn, self.guarantee, payment)

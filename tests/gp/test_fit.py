@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as peer
 from tacit.errors import BadInput
 from tacit.gp import fit as module
 from tacit.gp.exact import GaussianProcess
-from tacit.gp.fit import Fitted, fit
+from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 
 KERNELS = [RBF((0.5, 0.5)), Matern32((0.5, 0.5)), Matern52((0.5, 0.5)), Polynomial((0.5, 0.5), offset=0.4)]
@@ -29,7 +29,7 @@ def draw(kernel: Kernel, n: int, noise: float, seed: int = 0):
 
 
 def evidence(kernel: Kernel, X, z, known, fit_noise: bool) -> module._Evidence:
-    prior = module._Prior.of(kernel.dimensions, fit_noise)
+    prior = module._HyperPrior.of(kernel.dimensions, fit_noise)
     return module._Evidence(kernel, X, z, np.broadcast_to(known, len(z)), prior)
 
 
@@ -107,8 +107,8 @@ def test_restarts_find_the_better_of_two_explanations(seed: int) -> None:
 
 
 def test_a_warm_start_is_the_same_prior_in_other_units() -> None:
-    warm = Fitted(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
-    theta = module._start(warm.kernel, warm, 8.0, module._Prior.of(2, True))
+    warm = FittedModel(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
+    theta = module._start(warm.kernel, warm, 8.0, module._HyperPrior.of(2, True))
     np.testing.assert_allclose(np.exp(theta), [0.5, 0.5, 1.0 * (2 / 8) ** 2, 0.3 / 8**2], rtol=1e-12)
 
 
@@ -217,7 +217,7 @@ def test_given_mean_and_scale_are_kept() -> None:
 
 
 def test_conditioning_adds_known_and_fitted_noise() -> None:
-    fitted = Fitted(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
+    fitted = FittedModel(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
     X, y = draw(KERNELS[0], 6, 0.1, seed=13)
     by_hand = GaussianProcess(KERNELS[0], noise=0.5, mean=1.0, scale=2.0, candidates=X)
     by_hand.extend(X, y)

@@ -54,7 +54,7 @@ def test_the_diagonal_is_the_diagonal(kernel: Kernel) -> None:
 def test_a_row_fills_the_given_line_with_a_line_of_the_matrix(kernel: Kernel) -> None:
     A, x = points(3, 9), points(4, 1)
     out, work = np.full(9, np.nan), np.full(9, np.nan)
-    assert kernel.row(x[0], kernel.scaled(A), out, work) is out
+    assert kernel.row(x[0], kernel.in_lengthscales(A), out, work) is out
     np.testing.assert_allclose(out, kernel(x, A)[0], rtol=1e-13)
 
 

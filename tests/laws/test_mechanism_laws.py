@@ -204,7 +204,7 @@ def epsilon_at_least(case: Case, here: np.ndarray, there: np.ndarray) -> float:
 
 def simulated(case: Case, scale: float, seed: int) -> float:
     mechanism = case.make(scale=scale, noise=Simulation(seed))
-    here, there = (mechanism.checked(v) for v in (case.here, case.there))
+    here, there = (mechanism.prepare(v) for v in (case.here, case.there))
     samples = [np.array([mechanism.draw(v) for _ in range(DRAWS)]) for v in (here, there)]
     return epsilon_at_least(case, *samples)
 

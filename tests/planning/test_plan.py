@@ -20,7 +20,7 @@ from tacit.methods.kusner.outlook import choice_scale
 from tacit.planning import measured
 from tacit.planning.measured import LANDSCAPES
 from tacit.planning.plan import Plan
-from tacit.planning.rows import expected, forecasts
+from tacit.planning.rows import expected_loss, forecasts
 from tacit.privacy.noise import Simulation
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_kusners_sensitivity_is_that_of_a_run() -> None:
         release = tacit.tune(
             losses, SPACE, **FACTS, budget=ONE, method="kusner1", prior_scale=_prior_scale(case), **SIMULATED
         )
-    told = kusner.choice(case)
+    told = kusner.foresee_choice(case)
     assert told.sensitivity == pytest.approx(release.value.details["choice_sensitivity"], rel=1e-12)
     assert told.score_noise == pytest.approx(release.value.deviation, rel=1e-2)  # the candidates are other ones
 
@@ -84,7 +84,7 @@ def _prior_scale(case: Any) -> float:
 
 def test_at_epsilon_one_kusner_is_told_to_choose_blindly() -> None:
     row = made(records=1_000_000)["kusner1"]
-    told = kusner.choice(made(records=1_000_000).case)
+    told = kusner.foresee_choice(made(records=1_000_000).case)
     assert row.guarantee.kind == "conditional"
     assert row.refused
     assert told.off_uniform < 0.014  # of probability, whatever the number of records
@@ -111,7 +111,7 @@ def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     assert np.abs(np.array(apart) - exact).max() < 0.03
     whole = np.exp(f / scale)
     mean = float((0.5 * np.abs(whole / whole.sum(axis=0) - 1 / 8).sum(axis=0)).mean())
-    assert kusner.choice(case).off_uniform == pytest.approx(mean)
+    assert kusner.foresee_choice(case).off_uniform == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,19 @@ def test_backwards_is_the_inverse_of_forwards(method: str, landscape: str) -> No
     plan = made(want=0.03)
     needed = plan.needed[method][landscape]
     if needed.records is not None:
-        assert expected(forecasts()[method], plan.case.with_records(needed.records), landscape).mean <= 0.03
+        assert expected_loss(forecasts()[method], plan.case.with_records(needed.records), landscape).mean <= 0.03
         if needed.records > 1:
-            assert expected(forecasts()[method], plan.case.with_records(needed.records - 1), landscape).mean > 0.03
+            assert expected_loss(forecasts()[method], plan.case.with_records(needed.records - 1), landscape).mean > 0.03
     else:
-        assert expected(forecasts()[method], plan.case.with_records(10**9), landscape).mean > 0.03
+        assert expected_loss(forecasts()[method], plan.case.with_records(10**9), landscape).mean > 0.03
     if needed.budget is not None:
-        assert expected(forecasts()[method], replace(plan.case, budget=needed.budget), landscape).mean <= 0.03
-        assert expected(forecasts()[method], plan.case.with_amount(needed.budget.amount * 0.99), landscape).mean > 0.03
+        assert expected_loss(forecasts()[method], replace(plan.case, budget=needed.budget), landscape).mean <= 0.03
+        assert (
+            expected_loss(forecasts()[method], plan.case.with_amount(needed.budget.amount * 0.99), landscape).mean
+            > 0.03
+        )
     else:
-        assert expected(forecasts()[method], plan.case.with_amount(1000.0), landscape).mean > 0.03
+        assert expected_loss(forecasts()[method], plan.case.with_amount(1000.0), landscape).mean > 0.03
 
 
 def test_something_can_be_reached_and_something_cannot() -> None:

@@ -75,7 +75,7 @@ def best_radius(shape: str, kernel: Kernel, noise: float) -> float:
     return math.exp(found.x)
 
 
-def symmetric(
+def symmetric_design(
     shape: str, kernel: Kernel, theta: Array, *, noise: float = 0.0, radius: npt.ArrayLike | None = None
 ) -> Design:
     """A cross or simplex around theta with its weights in closed form, for every stationary kernel.
@@ -85,7 +85,7 @@ def symmetric(
     Edges. A cross may have any radius along each axis. A simplex has one radius in length-scales: given others, the
     kernel's length-scales are bent to them.
 
-    >>> made = symmetric("cross", RBF((1.0,)), np.zeros(1), radius=0.1)
+    >>> made = symmetric_design("cross", RBF((1.0,)), np.zeros(1), radius=0.1)
     >>> made.points.tolist(), made.weights.round(3).tolist()
     ([[0.1], [-0.1]], [[5.025, -5.025]])
     """
@@ -106,7 +106,7 @@ def symmetric(
     return Design(theta + unit * radii, unit.T * (lean / lengths)[:, None], max(0.0, alpha), len(unit))
 
 
-def optimised(
+def optimise_places(
     model: GradientPosterior, theta: Array, batch: int, box: tuple[Array, Array], warm: Array | None = None
 ) -> tuple[Array, float]:
     """The ``batch`` places within the box that bring alpha lowest beside those of the model, and that alpha.
@@ -117,7 +117,7 @@ def optimised(
     """
     batch, d = count("batch", batch), len(theta)
     low, high = box
-    starts = [_scattered(model.kernel, theta, batch, box, model.noise)]
+    starts = [_scatter_places(model.kernel, theta, batch, box, model.noise)]
     if warm is not None and warm.shape == (batch, d):
         starts.insert(0, theta + warm)
     best, least = starts[0], math.inf
@@ -145,7 +145,7 @@ def optimised(
     return best, max(0.0, least)
 
 
-def smallest(
+def fewest_places(
     model: GradientPosterior, theta: Array, tolerance: float, most: int, box: tuple[Array, Array]
 ) -> tuple[Array, float]:
     """The fewest places that bring alpha within tolerance, at most ``most`` of them; none if it is there already.
@@ -157,16 +157,16 @@ def smallest(
     alpha = model.trace(theta)
     if alpha <= tolerance:
         return np.empty((0, len(theta))), alpha
-    below, found = 0, {most: optimised(model, theta, most, box)}
+    below, found = 0, {most: optimise_places(model, theta, most, box)}
     above = most
     while found[above][1] <= tolerance and above - below > 1:
         middle = (below + above) // 2
-        found[middle] = optimised(model, theta, middle, box)
+        found[middle] = optimise_places(model, theta, middle, box)
         below, above = (below, middle) if found[middle][1] <= tolerance else (middle, above)
     return found[above]
 
 
-def _scattered(kernel: Kernel, theta: Array, batch: int, box: tuple[Array, Array], noise: float) -> Array:
+def _scatter_places(kernel: Kernel, theta: Array, batch: int, box: tuple[Array, Array], noise: float) -> Array:
     """Corners of simplices of growing radius around theta, moved inside the box."""
     low, high = box
     lengths = np.asarray(kernel.lengthscales)

@@ -66,10 +66,11 @@ class GaussianProcess:
         self._l = np.zeros((room, room))
         self._z = np.empty(room)
         self._c = _finite(
-            "candidates", self.kernel.checked(np.empty((0, kernel.dimensions)) if candidates is None else candidates)
+            "candidates",
+            self.kernel.check_points(np.empty((0, kernel.dimensions)) if candidates is None else candidates),
         )
         n = len(self._c)
-        self._scaled = self.kernel.scaled(self._c)
+        self._scaled = self.kernel.in_lengthscales(self._c)
         self._v = np.empty((room, n))
         self._mean = np.full(n, self.prior_mean)
         self._variance = self.kernel.diagonal(self._c)
@@ -112,7 +113,7 @@ class GaussianProcess:
 
     def append(self, x: npt.ArrayLike, value: float, *, noise: float | None = None) -> None:
         """Observe ``value`` at x (d,): O(t^2) plus O(t) per candidate."""
-        x = _finite("point", self.kernel.checked(np.atleast_2d(np.asarray(x, dtype=np.float64))))
+        x = _finite("point", self.kernel.check_points(np.atleast_2d(np.asarray(x, dtype=np.float64))))
         if len(x) != 1:
             raise BadInput(f"append takes one point, got {described(x)}; use extend for several")
         y, s2 = real("value", value), self.noise if noise is None else _noise(noise)
@@ -131,7 +132,7 @@ class GaussianProcess:
 
     def extend(self, X: npt.ArrayLike, values: npt.ArrayLike, *, noise: npt.ArrayLike | None = None) -> None:
         """Observe values (m,) at X (m, d), noise a number or (m,): the same as appending each, but in one block."""
-        X = _finite("points", self.kernel.checked(X))
+        X = _finite("points", self.kernel.check_points(X))
         m, t = len(X), self._t
         y = _finite("values", np.asarray(values, dtype=np.float64))
         if y.shape != (m,):
@@ -169,7 +170,7 @@ class GaussianProcess:
 
     def posterior(self, X: npt.ArrayLike, *, covariance: bool = False) -> tuple[Array, Array]:
         """Mean (m,) of f at X (m, d), and its variance (m,), or with ``covariance=True`` its covariance (m, m)."""
-        X = self.kernel.checked(X)
+        X = self.kernel.check_points(X)
         mean = np.full(len(X), self.prior_mean)
         z = self._z[: self._t]
         if covariance:

@@ -31,7 +31,7 @@ JITTER = 1e-8
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A fitted prior: ``GaussianProcess(kernel, noise=noise, mean=mean, scale=scale)``.
 
     ``noise`` is the fitted part of the noise variance, in the units of the values, on top of the noise that was known.
@@ -76,9 +76,9 @@ def fit(
     fit_noise: bool = True,
     mean: float | None = None,
     scale: float | None = None,
-    warm: Fitted | None = None,
+    warm: FittedModel | None = None,
     restarts: int = 2,
-) -> Fitted:
+) -> FittedModel:
     """Fit length-scales, variance and noise to values (n,) at the points X (n, d), which live in the unit cube.
 
     ``noise`` is the known noise variance, a number or (n,). With ``fit_noise=True`` it is a floor, and more is fitted
@@ -97,7 +97,7 @@ def fit(
     >>> 0.1 < fitted.kernel.lengthscales[0] < 0.6
     True
     """
-    X = kernel.checked(X)
+    X = kernel.check_points(X)
     y = np.asarray(values, dtype=np.float64)
     known = np.asarray(noise, dtype=np.float64)
     if y.shape != X.shape[:1] or known.shape not in ((), y.shape):
@@ -111,9 +111,9 @@ def fit(
     z = (y - centre) / width
     known = np.broadcast_to(known / width**2, z.shape)
 
-    prior = _Prior.of(kernel.dimensions, fit_noise)
+    prior = _HyperPrior.of(kernel.dimensions, fit_noise)
     first = prior.clip(_start(warm.kernel if warm else kernel, warm, width, prior))
-    starts = [first, *_elsewhere(prior, count("restarts", restarts, least=0))]
+    starts = [first, *_other_start(prior, count("restarts", restarts, least=0))]
     evaluations = 0
     if len(starts) > 1:
         # Spread over the whole sequence, not its beginning: proposals cluster as a run goes on.
@@ -126,11 +126,11 @@ def fit(
     theta, loss = _climb(everything, first)
     fitted = math.exp(theta[-1]) * width**2 if fit_noise else 0.0
     best = kernel.with_log_parameters(theta[: kernel.dimensions + 1])
-    return Fitted(best, fitted, centre, width, -loss, evaluations + everything.evaluations)
+    return FittedModel(best, fitted, centre, width, -loss, evaluations + everything.evaluations)
 
 
 @dataclass(frozen=True)
-class _Prior:
+class _HyperPrior:
     """Independent normals on theta, and a box that only a degenerate evidence reaches."""
 
     centre: Array
@@ -139,7 +139,7 @@ class _Prior:
     high: Array
 
     @classmethod
-    def of(cls, d: int, noise: bool) -> _Prior:
+    def of(cls, d: int, noise: bool) -> _HyperPrior:
         table = [(math.log(0.5 * math.sqrt(d)), 1.0, math.log(5e-3), math.log(1e2))] * d
         table.append((0.0, 1.0, math.log(1e-3), math.log(1e3)))
         if noise:
@@ -153,7 +153,7 @@ class _Prior:
 class _Evidence:
     """Negative log evidence plus negative log prior of theta, with gradient; counts its evaluations."""
 
-    def __init__(self, kernel: Kernel, X: Array, z: Array, known: Array, prior: _Prior) -> None:
+    def __init__(self, kernel: Kernel, X: Array, z: Array, known: Array, prior: _HyperPrior) -> None:
         n = len(z)
         self.kernel, self.z, self.known, self.prior, self.evaluations = kernel, z, known, prior, 0
         j, i = np.triu_indices(n)  # one triangle, diagonal included: lower in Fortran order
@@ -206,7 +206,7 @@ def _climb(evidence: _Evidence, start: Array) -> tuple[Array, float]:
     return np.asarray(found.x), float(found.fun)
 
 
-def _start(kernel: Kernel, warm: Fitted | None, width: float, prior: _Prior) -> Array:
+def _start(kernel: Kernel, warm: FittedModel | None, width: float, prior: _HyperPrior) -> Array:
     theta = prior.centre.copy()
     theta[: kernel.dimensions + 1] = kernel.log_parameters
     if warm is not None:
@@ -216,7 +216,7 @@ def _start(kernel: Kernel, warm: Fitted | None, width: float, prior: _Prior) -> 
     return theta
 
 
-def _elsewhere(prior: _Prior, restarts: int) -> list[Array]:
+def _other_start(prior: _HyperPrior, restarts: int) -> list[Array]:
     """Centre of the prior, then all parameters shorter, longer, much shorter, ... by one prior deviation each."""
     steps = [0.0] + [sign * size for size in range(1, restarts + 1) for sign in (-1.0, 1.0)]
     return [prior.clip(prior.centre + step * prior.deviation) for step in steps[:restarts]]

@@ -47,12 +47,12 @@ class Kernel(ABC):
 
     def __call__(self, A: Array, B: Array) -> Array:
         """Covariances (n, m) of the points A (n, d) with the points B (m, d)."""
-        s, work = self._s(self.scaled(A), self.scaled(B))
+        s, work = self._s(self.in_lengthscales(A), self.in_lengthscales(B))
         return self._value(s, work)
 
     def diagonal(self, A: Array) -> Array:
         """Prior variances (n,) of the points A (n, d)."""
-        return np.full(len(self.checked(A)), self.variance)
+        return np.full(len(self.check_points(A)), self.variance)
 
     def row(self, x: Array, scaled: Array, out: Array, work: Array) -> Array:
         """Fill ``out`` (n,) with the covariances of x (d,) and ``scaled`` points (d, n), allocating nothing."""
@@ -61,7 +61,7 @@ class Kernel(ABC):
 
     def first(self, A: Array, B: Array) -> Array:
         """Derivatives (n, m, d) of k(a, b) with respect to a."""
-        slope = self._profile(self._s(self.scaled(A), self.scaled(B))[0])[1]
+        slope = self._profile(self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0])[1]
         slope *= self.variance
         return slope[:, :, None] * self._lean(A, B)
 
@@ -71,7 +71,7 @@ class Kernel(ABC):
 
     def by_log(self, A: Array) -> Array:
         """Derivatives (d + 1, n, n) of k(A, A) with respect to ``log_parameters``."""
-        points = self.checked(A)
+        points = self.check_points(A)
         n = len(points)
         m = self.pairs(points, *np.divmod(np.arange(n * n), max(n, 1)))
         g, slope = self.profile(m)
@@ -104,11 +104,11 @@ class Kernel(ABC):
         *scales, variance = (math.exp(p) for p in parameters)
         return replace(self, lengthscales=tuple(scales), variance=variance)
 
-    def scaled(self, A: Array) -> Array:
+    def in_lengthscales(self, A: Array) -> Array:
         """The points A (n, d) in length-scales, one contiguous line for each coordinate (d, n)."""
-        return np.ascontiguousarray(self.checked(A).T / np.asarray(self.lengthscales)[:, None])
+        return np.ascontiguousarray(self.check_points(A).T / np.asarray(self.lengthscales)[:, None])
 
-    def checked(self, A: npt.ArrayLike) -> Array:
+    def check_points(self, A: npt.ArrayLike) -> Array:
         """A as an (n, d) array, or BadInput."""
         points = np.asarray(A, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.dimensions:

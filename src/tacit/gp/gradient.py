@@ -96,7 +96,7 @@ class GradientPosterior:
 
     def joint(self, theta: Array) -> tuple[Array, Array]:
         """Weights (d + 1, m) and covariance (d + 1, d + 1) of (f, gradient of f) at theta."""
-        at = self.kernel.checked(np.atleast_2d(theta))
+        at = self.kernel.check_points(np.atleast_2d(theta))
         both = np.concatenate([self.kernel(self.points, at), self._slopes(theta)], axis=1)
         W = self._gp.whiten(both)
         cross = self.kernel.first(at, at)[0]
@@ -130,7 +130,7 @@ class GradientPosterior:
         return alpha
 
     def _slopes(self, theta: Array) -> Array:
-        return np.asarray(self.kernel.first(self.kernel.checked(np.atleast_2d(theta)), self.points)[0])
+        return np.asarray(self.kernel.first(self.kernel.check_points(np.atleast_2d(theta)), self.points)[0])
 
     def _prior(self, theta: Array) -> Array:
         at = np.atleast_2d(theta)

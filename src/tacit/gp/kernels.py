@@ -29,7 +29,7 @@ class _Stationary(Kernel):
         return m
 
     def mixed(self, A: Array, B: Array) -> Array:
-        s = self._s(self.scaled(A), self.scaled(B))[0]
+        s = self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0]
         slope, bend = self._profile(s)[1], self._bend(s)
         lean = self._lean(A, B)
         # ds/db = -ds/da and d2s/da_i db_j = -2 w_i [i = j], hence both signs.
@@ -59,7 +59,7 @@ class _Stationary(Kernel):
             out += work
 
     def _lean(self, A: Array, B: Array) -> Array:
-        out = self.checked(A)[:, None, :] - self.checked(B)[None, :, :]
+        out = self.check_points(A)[:, None, :] - self.check_points(B)[None, :, :]
         out *= 2 * self.weights
         return out
 
@@ -167,7 +167,7 @@ class Polynomial(Kernel):
             raise BadInput(f"offset must not be negative, got offset={self.offset!r}")
 
     def diagonal(self, A: Array) -> Array:
-        s = (self.scaled(A) ** 2).sum(axis=0)
+        s = (self.in_lengthscales(A) ** 2).sum(axis=0)
         s += self.offset
         return self._value(s, s)
 
@@ -178,9 +178,9 @@ class Polynomial(Kernel):
         return m
 
     def mixed(self, A: Array, B: Array) -> Array:
-        s = self._s(self.scaled(A), self.scaled(B))[0]
+        s = self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0]
         # ds/da_i = w_i b_i, ds/db_j = w_j a_j, d2s/da_i db_j = w_i [i = j], g' = 2 s, g" = 2.
-        by_a, by_b = self.checked(B) * self.weights, self.checked(A) * self.weights
+        by_a, by_b = self.check_points(B) * self.weights, self.check_points(A) * self.weights
         out = np.empty((*s.shape, self.dimensions, self.dimensions))
         np.multiply(by_a[None, :, :, None], by_b[:, None, None, :], out=out)
         diagonal = np.arange(self.dimensions)
@@ -202,7 +202,9 @@ class Polynomial(Kernel):
         out += self.offset
 
     def _lean(self, A: Array, B: Array) -> Array:
-        return np.broadcast_to(self.checked(B) * self.weights, (len(self.checked(A)), *self.checked(B).shape))
+        return np.broadcast_to(
+            self.check_points(B) * self.weights, (len(self.check_points(A)), *self.check_points(B).shape)
+        )
 
     def _value(self, s: Array, work: Array) -> Array:
         s *= s

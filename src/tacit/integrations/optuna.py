@@ -116,7 +116,7 @@ class PrivateObjective:
         if not observations.left():  # before the work; what is drawn is decided by the claim
             raise observations.used_up()
         terms = observations.terms
-        asked = Objective(self._asked, terms.records, terms.bounds, terms.direction)
+        asked = Objective(self._losses_at, terms.records, terms.bounds, terms.direction)
         refused = ""
         try:
             total = evaluate(asked, observations.mechanism, GuardedTrial(trial))  # type: ignore[arg-type]
@@ -143,14 +143,14 @@ class PrivateObjective:
                 "Nothing was released"
             )
         with _binding:
-            observations = self._for(study)
+            observations = self._bind(study)
         given = observations.answer()
         same = given is not None and len(given["trials"]) == len(done)
         value = Tuned.from_json(given) if same else _answer(study, observations)
         observations.give(value.to_json(), digest(value))
         return Release(value, observations.guarantee, observations.payment)
 
-    def _asked(self, trial: Any) -> Any:
+    def _losses_at(self, trial: Any) -> Any:
         try:
             return np.asarray(self.objective(trial))  # here, so that a list of lists fails like any other answer
         except optuna.TrialPruned:
@@ -164,9 +164,9 @@ class PrivateObjective:
                 "call study.optimize, or study.ask and study.tell"
             )
         with _binding:
-            return self._for(trial.study)
+            return self._bind(trial.study)
 
-    def _for(self, study: optuna.Study) -> Observations:
+    def _bind(self, study: optuna.Study) -> Observations:
         """The paid right to observe this study, and no other."""
         if self._bound is None or self._bound.study is not study:  # the storage may be the same all the same
             of = (study.study_name, study.get_trials(deepcopy=False)[0].datetime_start)

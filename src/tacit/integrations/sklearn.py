@@ -30,7 +30,7 @@ try:
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted
 
-    from tacit.integrations.sklearn_losses import LOSSES, Losses, wrong
+    from tacit.integrations.sklearn_losses import LOSSES, Losses, zero_one
 except ImportError:
     extra("sklearn", "sklearn", "PrivateSearchCV")
     raise
@@ -140,7 +140,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
-        with _silent(), ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
+        with _silence_warnings(), ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
             self.release_ = tune(
                 losses,
                 space,
@@ -158,10 +158,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         found = self.release_.value
         self.best_params_, self.best_score_std_ = found.params, found.deviation
-        self.best_score_ = (1.0 if loss is wrong else 0.0) - (found.score or 0.0)
+        self.best_score_ = (1.0 if loss is zero_one else 0.0) - (found.score or 0.0)
         self.guarantee_ = self.release_.guarantee
         self.protects_ = PROTECTS.format(hidden=len(hidden), seen=len(seen))
-        self.best_estimator_ = losses.fitted(found.params)
+        self.best_estimator_ = losses.fit(found.params)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
@@ -202,7 +202,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             name = type(self.estimator).__name__
             raise BadInput(f"{name} is no classifier or regressor: give scoring, a function of (fitted, X, y)")
         loss = asked if callable(asked) else LOSSES[choice("scoring", asked, tuple(LOSSES))]
-        if loss is wrong:
+        if loss is zero_one:
             if self.bounds is not None and tuple(self.bounds) != (0, 1):
                 raise BadInput(f"accuracy has the bounds (0, 1), got bounds={self.bounds!r}; leave them out")
             return loss, (0.0, 1.0)
@@ -302,7 +302,7 @@ def _split(random: Any, rows: int, validation: float) -> tuple[Array, Array]:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _silence_warnings() -> Iterator[None]:
     """No warnings but our own: one from a prediction would tell of validation rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

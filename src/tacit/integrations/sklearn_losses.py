@@ -33,22 +33,22 @@ class Losses:
     validation: tuple[Any, Any]
     known: Mask
 
-    def fitted(self, params: Mapping[str, Any]) -> Any:
+    def fit(self, params: Mapping[str, Any]) -> Any:
         return clone(self.estimator).set_params(**params).fit(*self.train)
 
     def rehearse(self) -> None:
         """Fit the estimator as given and try the loss on training rows, which are not protected: errors are shown."""
         few = np.arange(min(REHEARSED, len(self.train[1])))
-        answer = np.asarray(self.loss(self.fitted({}), _safe_indexing(self.train[0], few), self.train[1][few]), float)
+        answer = np.asarray(self.loss(self.fit({}), _safe_indexing(self.train[0], few), self.train[1][few]), float)
         if answer.shape != (len(few),):
             raise ObjectiveError(f"scoring must return one loss per row, shape ({len(few)},), got {described(answer)}")
 
     def __call__(self, params: Mapping[str, Any]) -> Array:
         try:
-            fitted = self.fitted(params)
+            fitted = self.fit(params)
         except Exception as error:  # told in full: it comes from training rows alone
-            told = f"{type(error).__name__}: {error}"
-            warnings.warn(f"{params} cannot be fitted and count as the worst. {told}", FitFailedWarning, stacklevel=2)
+            said = f"{type(error).__name__}: {error}"
+            warnings.warn(f"{params} cannot be fitted and count as the worst. {said}", FitFailedWarning, stacklevel=2)
             return np.full(len(self.known), np.nan)
         return np.where(self.known, self._each(fitted), np.nan)
 
@@ -95,7 +95,7 @@ def _stack(rows: Any, more: Any) -> Any:
     return np.concatenate([rows, more])
 
 
-def wrong(fitted: Any, X: Any, y: Any) -> Any:
+def zero_one(fitted: Any, X: Any, y: Any) -> Any:
     """1 for each row predicted wrongly."""
     return (np.asarray(fitted.predict(X)) != y).astype(float)
 
@@ -115,4 +115,4 @@ def absolute_error(fitted: Any, X: Any, y: Any) -> Any:
     return np.abs(np.asarray(fitted.predict(X)) - y)
 
 
-LOSSES = {"accuracy": wrong, "log_loss": log_loss, "squared_error": squared_error, "absolute_error": absolute_error}
+LOSSES = {"accuracy": zero_one, "log_loss": log_loss, "squared_error": squared_error, "absolute_error": absolute_error}

@@ -27,7 +27,7 @@ LEAST_TRAINING = 10
 
 
 @dataclass(frozen=True)
-class Model:
+class TableModel:
     """A scikit-learn estimator by name, for each task, and the space it is searched in."""
 
     classifier: str
@@ -37,13 +37,13 @@ class Model:
 
 
 MODELS = {
-    "linear": Model(
+    "linear": TableModel(
         "sklearn.linear_model.LogisticRegression",
         "tacit.integrations.table.RidgeByC",
         lambda rows: {"C": Float(1e-4, 1e3, log=True)},
         {},
     ),
-    "boosting": Model(
+    "boosting": TableModel(
         "sklearn.ensemble.HistGradientBoostingClassifier",
         "sklearn.ensemble.HistGradientBoostingRegressor",
         lambda rows: {
@@ -54,7 +54,7 @@ MODELS = {
         },
         {"early_stopping": False, "random_state": 0},
     ),
-    "forest": Model(
+    "forest": TableModel(
         "sklearn.ensemble.RandomForestClassifier",
         "sklearn.ensemble.RandomForestRegressor",
         lambda rows: {
@@ -64,13 +64,13 @@ MODELS = {
         },
         {"n_estimators": 100, "random_state": 0},
     ),
-    "svm": Model(
+    "svm": TableModel(
         "sklearn.svm.SVC",
         "sklearn.svm.SVR",
         lambda rows: {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-4, 1e1, log=True)},
         {},
     ),
-    "neighbours": Model(
+    "neighbours": TableModel(
         "sklearn.neighbors.KNeighborsClassifier",
         "sklearn.neighbors.KNeighborsRegressor",
         lambda rows: {

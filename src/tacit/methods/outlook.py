@@ -21,7 +21,7 @@ class Measured:
     high: float
     outside: tuple[str, ...] = ()
 
-    def scaled(self, spread: float) -> Measured:
+    def times(self, spread: float) -> Measured:
         return Measured(spread * self.mean, spread * self.low, spread * self.high, self.outside)
 
     def to_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from tacit.errors import count
 from tacit.gp.threads import one_thread
-from tacit.methods.surrogate import Answer, Surrogate, scatter
+from tacit.methods.surrogate import BestGuess, Surrogate, scatter
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class KnownNoiseSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        X, y, pending = self.seen(study, but=trial.number)
+        X, y, pending = self.observations(study, but=trial.number)
         if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
             return self._first(trial.number)
         with one_thread():
@@ -59,7 +59,7 @@ class KnownNoiseSampler(BaseSampler):
     ) -> Any:
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
-    def seen(self, study: Study, but: int = -1) -> tuple[Array, Array, Array]:
+    def observations(self, study: Study, but: int = -1) -> tuple[Array, Array, Array]:
         """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones."""
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.RUNNING))
@@ -69,14 +69,14 @@ class KnownNoiseSampler(BaseSampler):
         y = np.array([sign * t.value for t in done if t.value is not None])
         return self._matrix(done), y, self._matrix(running)
 
-    def answer(self, study: Study) -> tuple[Params, Answer]:
+    def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
-        X, y, _ = self.seen(study)
+        X, y, _ = self.observations(study)
         with one_thread():
             chosen = self.surrogate.answer(X, y)
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
         done = [t for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if t.params]
-        return dict(done[chosen.index].params), Answer(chosen.index, sign * chosen.value, chosen.deviation)
+        return dict(done[chosen.index].params), BestGuess(chosen.index, sign * chosen.value, chosen.deviation)
 
     def _first(self, number: int) -> Params:
         if self.surrogate.candidates:

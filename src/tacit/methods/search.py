@@ -46,7 +46,7 @@ def random(task: Task) -> Release[Tuned]:
     from tacit.methods.sampler import ScatterSampler
 
     def sampler(task: Task, variance: float) -> KnownNoiseSampler:
-        return ScatterSampler(task.space, variance, candidates=task.listed(), seed=task.seed)
+        return ScatterSampler(task.space, variance, candidates=task.list_candidates(), seed=task.seed)
 
     return _search(task, "random", sampler, confirmations(task.trials))
 
@@ -94,7 +94,7 @@ def _by_model(task: Task, variance: float) -> KnownNoiseSampler:
     from tacit.methods.sampler import KnownNoiseSampler
 
     startup = min(task.trials, max(4, min(10, task.trials // 4)))
-    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=task.listed(), seed=task.seed)
+    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=task.list_candidates(), seed=task.seed)
 
 
 def _search(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.gp.exact import GaussianProcess
-from tacit.gp.fit import Fitted, fit
+from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import Matern52
 from tacit.space import Array, Params, Space
 
@@ -26,7 +26,7 @@ WIDTH = 2.0  # standard deviations of optimism
 
 
 @dataclass(frozen=True)
-class Answer:
+class BestGuess:
     """The chosen point, its expected value and the standard deviation of that expectation."""
 
     index: int
@@ -45,7 +45,7 @@ class Surrogate:
         self.space, self.noise, self.seed = space, noise, seed
         self.candidates = list(candidates) if candidates is not None else None
         self._listed = space.features(self.candidates) if self.candidates else None
-        self._fitted: Fitted | None = None
+        self._fitted: FittedModel | None = None
         self._fitted_on = 0
 
     def model(self, X: Array, y: Array, *, final: bool = False) -> GaussianProcess:
@@ -68,16 +68,16 @@ class Surrogate:
             gp.append(x, float(gp.posterior(x[None])[0][0]))
         if self.candidates and self._listed is not None:
             return self.candidates[_most_hopeful(gp, self._listed)]
-        cube = self._scattered(X, y, gp)
+        cube = self._scatter_candidates(X, y, gp)
         return self.space.params(cube[[_most_hopeful(gp, self.space.features_at(cube))]])[0]
 
-    def answer(self, X: Array, y: Array) -> Answer:
+    def answer(self, X: Array, y: Array) -> BestGuess:
         """The observed point of largest posterior mean: not the luckiest observation."""
         mean, variance = self.model(X, y, final=True).posterior(X)
         i = int(np.argmax(mean))
-        return Answer(i, float(mean[i]), math.sqrt(float(variance[i])))
+        return BestGuess(i, float(mean[i]), math.sqrt(float(variance[i])))
 
-    def _scattered(self, X: Array, y: Array, gp: GaussianProcess) -> Array:
+    def _scatter_candidates(self, X: Array, y: Array, gp: GaussianProcess) -> Array:
         """Points of the cube: over the whole cube, and around the three best points at several distances."""
         generator = np.random.default_rng((self.seed, len(y)))
         d = self.space.dimensions

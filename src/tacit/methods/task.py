@@ -61,7 +61,7 @@ class Task:
         assert self.budget is not None
         return self.budget
 
-    def listed(self, default: int | None = None) -> list[Params] | None:
+    def list_candidates(self, default: int | None = None) -> list[Params] | None:
         """The candidates, as given or scattered by the seed; None if the whole space is searched."""
         wanted = default if self.candidates is None else self.candidates
         if wanted is None:

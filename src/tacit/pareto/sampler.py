@@ -91,13 +91,13 @@ class DParetoSampler(BaseSampler):
     ) -> dict[str, Any]:
         if len(study.directions) != len(self.reference):
             raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
-        done, failed, running = self.seen(study, but=trial.number)
+        done, failed, running = self.observations(study, but=trial.number)
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
             return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
         self._await_earlier(study, trial.number)  # without the lock, which a thread that is waited for needs
         with ONE_AT_A_TIME, one_thread():
-            return self.propose(*self.seen(study, but=trial.number), salt=trial.number)
+            return self.propose(*self.observations(study, but=trial.number), salt=trial.number)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -107,7 +107,9 @@ class DParetoSampler(BaseSampler):
     def reseed_rng(self) -> None:
         self._independent.reseed_rng()
 
-    def seen(self, study: Study, but: int = -1) -> tuple[list[FrozenTrial], list[FrozenTrial], list[FrozenTrial]]:
+    def observations(
+        self, study: Study, but: int = -1
+    ) -> tuple[list[FrozenTrial], list[FrozenTrial], list[FrozenTrial]]:
         """Trials that finished, that failed for good, and that are running."""
         names = set(self.space.names)
         trials = [t for t in study.get_trials(deepcopy=False) if t.number != but and names <= t.params.keys()]

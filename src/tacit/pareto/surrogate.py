@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.errors import choice
 from tacit.gp.exact import GaussianProcess
-from tacit.gp.fit import Fitted, fit
+from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import Matern52
 from tacit.space import Array, Params, Space
 
@@ -61,7 +61,7 @@ class Model:
 
     def __init__(self, scale: str, noise: float = 0.0) -> None:
         self.scale, self.noise = Scale(scale), noise
-        self._fitted: Fitted | None = None
+        self._fitted: FittedModel | None = None
         self._fitted_on = 0
         self._held: tuple[Array, Array, GaussianProcess] | None = None
 

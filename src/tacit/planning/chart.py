@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tacit.charts.lines import panels
 from tacit.planning.measured import LANDSCAPES
-from tacit.planning.rows import expected, forecasts
+from tacit.planning.rows import expected_loss, forecasts
 
 if TYPE_CHECKING:
     from tacit.planning.plan import Plan
@@ -22,7 +22,7 @@ def chart_of(plan: Plan) -> str:
     known = forecasts()
     shown = [o.method for o in plan.outlooks if known[o.method].curve == o.method and not o.unavailable]
     curves = {
-        landscape: {m: [expected(known[m], c.with_records(n), landscape).mean for n in records] for m in shown}
+        landscape: {m: [expected_loss(known[m], c.with_records(n), landscape).mean for n in records] for m in shown}
         for landscape in LANDSCAPES
     }
     levels = {"a typical setting": c.spread}

@@ -13,7 +13,7 @@ from tacit.methods.case import Case
 from tacit.methods.outlook import Forecast, Outlook
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
-from tacit.planning.rows import expected, forecasts, outlook
+from tacit.planning.rows import expected_loss, forecasts, outlook
 from tacit.privacy.guarantee import LETTER, Budget, loose
 
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
@@ -21,7 +21,7 @@ MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
 
 
 @dataclass(frozen=True)
-class Needed:
+class Need:
     """Records at this budget, or budget at these records, for a wanted quality; None where no amount is enough."""
 
     records: int | None
@@ -43,7 +43,7 @@ class Plan:
     outlooks: tuple[Outlook, ...]
     recommendation: Recommendation
     want: float | None = None
-    needed: Mapping[str, Mapping[str, Needed]] = field(default_factory=dict)  # by method and landscape
+    needed: Mapping[str, Mapping[str, Need]] = field(default_factory=dict)  # by method and landscape
 
     def __getitem__(self, method: str) -> Outlook:
         found = next((o for o in self.outlooks if o.method == method), None)
@@ -119,19 +119,19 @@ def plan(
     if want is not None:
         positive("want", want)
         able = [known[o.method] for o in outlooks if not o.unavailable]
-        needed = {f.name: {l: _needed(f, case, l, want) for l in LANDSCAPES} for f in able if f.own_curve}
+        needed = {f.name: {l: _find_need(f, case, l, want) for l in LANDSCAPES} for f in able if f.own_curve}
     return Plan(case, spread is None, outlooks, recommend(case, outlooks), want, needed)
 
 
-def _needed(forecast: Forecast, case: Case, landscape: str, want: float) -> Needed:
+def _find_need(forecast: Forecast, case: Case, landscape: str, want: float) -> Need:
     """Forwards, turned round: losses never rise with records or budget, so the least that is enough is well defined."""
 
     def enough(at: Case) -> bool:
-        return expected(forecast, at, landscape).mean <= want
+        return expected_loss(forecast, at, landscape).mean <= want
 
     records = least_count(lambda n: enough(case.with_records(n)), MOST_RECORDS)
     amount = least_amount(lambda a: enough(case.with_amount(a)), LEAST_AMOUNT, MOST_AMOUNT)
-    return Needed(records, case.with_amount(amount).budget if amount else None)
+    return Need(records, case.with_amount(amount).budget if amount else None)
 
 
 def least_count(enough: Callable[[int], bool], most: int) -> int | None:
@@ -162,6 +162,6 @@ def least_amount(enough: Callable[[float], bool], least: float, most: float) -> 
     return min(most, math.exp(high))
 
 
-def limit(budget: Budget) -> str:
+def largest_budget(budget: Budget) -> str:
     """The largest budget that is looked at, in words."""
     return f"{LETTER[budget.notion]} = {MOST_AMOUNT:g}"

@@ -34,10 +34,10 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     able = [o for o in outlooks if o.guarantee.unconditional and o.measured and not o.unavailable]
     worth = [o for o in able if o.mean < WORTH * middle.mean]
     if not worth:
-        return _nothing(case, middle, able)
+        return _advise_nothing(case, middle, able)
     best = min(worth, key=lambda o: o.mean)
     one, two = (best.measured[landscape].mean for landscape in LANDSCAPES)
-    said = [
+    reasons = [
         f"{best.method} has the least expected loss among methods with an unconditional guarantee: {one:.2g} if the "
         f"scores have one valley, {two:.2g} if they have two (the middle of the space loses "
         f"{middle.measured[LANDSCAPES[0]].mean:.2g} and {middle.measured[LANDSCAPES[1]].mean:.2g})"
@@ -45,17 +45,19 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     for landscape in LANDSCAPES:
         other = min(worth, key=lambda o: o.measured[landscape].mean)
         if other is not best:
-            said.append(
-                f"If you know that there is {_number_of_valleys(landscape)}: {other.method}, {_lost(other, landscape)}"
+            reasons.append(
+                f"If you know that there is {_valleys(landscape)}: {other.method}, {_loss(other, landscape)}"
             )
     if best.evaluations > case.trials:
-        said.append(_dear(case, best, worth))
+        reasons.append(_cost_of_evaluations(case, best, worth))
     if best.refused:
-        said.append("tacit.tune asks you to accept so much noise")
-    return Recommendation(best.method, ". ".join(said) + ".", call(case, best.arguments), shell(case, best.arguments))
+        reasons.append("tacit.tune asks you to accept so much noise")
+    return Recommendation(
+        best.method, ". ".join(reasons) + ".", call(case, best.arguments), shell(case, best.arguments)
+    )
 
 
-def _nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommendation:
+def _advise_nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommendation:
     if not able:
         why = "no method whose quality we measured runs under a pure budget: their Gaussian noise needs a delta"
         why += "; kusner3 does, for a regularisation strength" * (case.dimensions == 1)
@@ -69,23 +71,23 @@ def _nothing(case: Case, middle: Outlook, able: Sequence[Outlook]) -> Recommenda
     return Recommendation("middle", why + ".")
 
 
-def _dear(case: Case, best: Outlook, worth: Sequence[Outlook]) -> str:
+def _cost_of_evaluations(case: Case, best: Outlook, worth: Sequence[Outlook]) -> str:
     few = [o for o in worth if o.evaluations <= case.trials]
-    told = f"It takes {best.evaluations:,} evaluations"
+    taken = f"It takes {best.evaluations:,} evaluations"
     if not few:
-        return f"{told}; nothing worth its budget takes fewer"
+        return f"{taken}; nothing worth its budget takes fewer"
     other = min(few, key=lambda o: o.mean)
     return (
-        f"{told}; where they are dear, {other.method} takes {other.evaluations:,}: {_lost(other, LANDSCAPES[0])} with "
-        f"one valley, {_lost(other, LANDSCAPES[1])} with two"
+        f"{taken}; where they are dear, {other.method} takes {other.evaluations:,}: {_loss(other, LANDSCAPES[0])} "
+        f"with one valley, {_loss(other, LANDSCAPES[1])} with two"
     )
 
 
-def _lost(o: Outlook, landscape: str) -> str:
+def _loss(o: Outlook, landscape: str) -> str:
     return f"{o.measured[landscape].mean:.2g}"
 
 
-def _number_of_valleys(landscape: str) -> str:
+def _valleys(landscape: str) -> str:
     return "one valley" if landscape == LANDSCAPES[0] else "more than one"
 
 

@@ -31,18 +31,18 @@ def forecasts() -> dict[str, Forecast]:
     return {forecast.name: forecast for forecast in (*listed, MIDDLE)}
 
 
-def expected(forecast: Forecast, case: Case, landscape: str) -> Measured:
+def expected_loss(forecast: Forecast, case: Case, landscape: str) -> Measured:
     """The loss of quality that experience expects, in the units of the losses; raises if the budget cannot run it."""
     noise = forecast.level(case) if forecast.level is not None else 0.0
     at = {"dimensions": case.dimensions, "trials": case.trials}
-    return measured.regret(forecast.curve, landscape, **at, noise=noise).scaled(case.spread)
+    return measured.regret(forecast.curve, landscape, **at, noise=noise).times(case.spread)
 
 
 def outlook(forecast: Forecast, case: Case) -> Outlook:
     """What a method would give; one that this budget cannot run says why."""
     try:
         made = forecast.outlook(case)
-        known = {l: expected(forecast, case, l) for l in LANDSCAPES} if forecast.curve else {}
+        known = {l: expected_loss(forecast, case, l) for l in LANDSCAPES} if forecast.curve else {}
     except (BadInput, GuaranteeError) as refusal:
         why = str(refusal)
         return Outlook(forecast.name, Guarantee.none(why, UNIT), 0, unavailable=why)

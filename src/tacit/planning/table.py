@@ -10,7 +10,7 @@ from tacit.privacy.guarantee import LETTER
 
 if TYPE_CHECKING:
     from tacit.methods.outlook import Outlook
-    from tacit.planning.plan import Needed, Plan
+    from tacit.planning.plan import Need, Plan
 
 WIDE = 118
 
@@ -102,16 +102,16 @@ def _needs(plan: Plan) -> list[str]:
     rows: list[tuple[str, ...]] = [("method", *names)]
     for method, by in plan.needed.items():
         rows.append((method, *(word for l in LANDSCAPES for word in _amounts(by[l]))))
-    from tacit.planning.plan import MOST_RECORDS, limit
+    from tacit.planning.plan import MOST_RECORDS, largest_budget
 
     head = (
         f"For an expected loss of at most {plan.want:g}: records needed with {c.budget}, or budget needed with "
-        f"{c.records:,} records (none: not with {MOST_RECORDS:.0e} records, or {limit(c.budget)})"
+        f"{c.records:,} records (none: not with {MOST_RECORDS:.0e} records, or {largest_budget(c.budget)})"
     )
     return [*_wrap(head), "", *align(rows)]
 
 
-def _amounts(n: Needed) -> tuple[str, str]:
+def _amounts(n: Need) -> tuple[str, str]:
     return (
         f"{n.records:,}" if n.records is not None else "none",
         f"{n.budget.amount:.3g}" if n.budget is not None else "none",

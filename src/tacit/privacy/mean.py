@@ -90,7 +90,7 @@ class BoundedMean(Mechanism[float]):
         unit *= STEPS
         return int(np.rint(unit, out=unit).astype(np.int64).sum())
 
-    def checked(self, losses: ArrayLike) -> int:
+    def prepare(self, losses: ArrayLike) -> int:
         array = _array(losses)
         if array.shape != (self.records,):
             raise ObjectiveError(f"losses must have shape ({self.records},), one per record, got {described(array)}")

@@ -52,7 +52,7 @@ class Mechanism(Generic[T]):
         """The noisy value, unpaid: for methods that have charged a whole run in advance."""
         raise NotImplementedError
 
-    def checked(self, value: Any) -> Any:
+    def prepare(self, value: Any) -> Any:
         """The value in the form that draw takes, or BadInput before anything is spent."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Mechanism(Generic[T]):
         Edges. A process killed after the debit leaves it spent and the draw unmade; the ledger shows it. Without a
         ledger the guarantee holds for this release, and nobody counts it together with others.
         """
-        value = self.checked(value)
+        value = self.prepare(value)
         if ledger is None:
             return Release(self.draw(value), self.guarantee)
         payment = ledger.charge(self.guarantee, purpose)
@@ -123,7 +123,7 @@ class Additive(Mechanism[Any]):
         """What one release costs at the present scale, in the mechanism's own notion."""
         raise NotImplementedError
 
-    def checked(self, value: ArrayLike) -> Any:
+    def prepare(self, value: ArrayLike) -> Any:
         return _numbers(value, self.size)
 
     def draw(self, value: Any) -> Any:
@@ -203,7 +203,7 @@ class Exponential(Mechanism[int]):
     def _epsilon(self) -> float:
         return math.sqrt(8 * noisy_max(self.scale).map(d_in=self.sensitivity))
 
-    def checked(self, scores: ArrayLike) -> Any:
+    def prepare(self, scores: ArrayLike) -> Any:
         array = _floats(scores)
         if array.ndim != 1 or not array.size:
             raise BadInput(f"scores must be a list of at least one number, got {described(array)}")

@@ -163,7 +163,7 @@ class GradientMean(Mechanism[Array]):
         noisy = self.noise.gaussian_whole_array(np.array(total, np.int64), self.whole_scale)
         return np.array([self.clip * (x / (self.records * STEPS)) for x in noisy.tolist()])
 
-    def checked(self, total: Any) -> Any:
+    def prepare(self, total: Any) -> Any:
         if len(total) != self.size:
             raise BadInput(f"this mechanism takes {self.size} whole numbers, got {len(total)}")
         return [int(x) for x in total]

@@ -16,7 +16,7 @@ from shard_parts import Part
 import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.methods.gibo import CLAIM, GradientSearch, release, suggest_clip
-from tacit.methods.gibo.design import Designs, Settings
+from tacit.methods.gibo.design import DescentSettings, Designs
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -49,7 +49,7 @@ def problem(
 ) -> GradientSearch:
     direction = more.pop("direction", "minimize")
     asked = Objective(function or Part(DATA), records, (0.0, 1.0), direction)
-    settings = Settings.of(options or {}, (0.0, 1.0), space)
+    settings = DescentSettings.of(options or {}, (0.0, 1.0), space)
     more.setdefault("accept_noise", True)
     task = Task(asked, space, budget or Budget.gdp(1.0), trials, noise=noise or Simulation(1), **more)
     return GradientSearch(task, settings, file)
@@ -186,7 +186,7 @@ def test_the_result_tells_its_path_noise_bias_and_claim() -> None:
 
 def test_the_guarantee_is_unconditional_and_of_the_whole_budget() -> None:
     task = Task(Objective(Part(DATA), N, (0.0, 1.0)), SPACE, Budget.approximate(1.0, 1e-6), 3)
-    made = release(GradientSearch(task, Settings.of({}, (0, 1), SPACE)))
+    made = release(GradientSearch(task, DescentSettings.of({}, (0, 1), SPACE)))
     assert made.guarantee.unconditional
     assert made.guarantee.epsilon(1e-6) == pytest.approx(1.0)
     assert made.guarantee.unit == "one validation record replaced"
@@ -276,11 +276,11 @@ def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_pa
 
 
 def test_the_radius_shrinks_from_the_first_step_to_the_last() -> None:
-    middle, settings = np.full(D, 0.5), Settings.of({}, (0, 1), SPACE)
+    middle, settings = np.full(D, 0.5), DescentSettings.of({}, (0, 1), SPACE)
     designs = Designs(settings, SPACE, 6)
     reached = [np.abs(designs.at(middle, t).points - middle).max() for t in range(6)]
     np.testing.assert_allclose(reached, np.geomspace(0.3, 0.05, 6))
-    fixed = Designs(Settings.of({"radius": 0.2}, (0, 1), SPACE), SPACE, 6)
+    fixed = Designs(DescentSettings.of({"radius": 0.2}, (0, 1), SPACE), SPACE, 6)
     np.testing.assert_allclose([np.abs(fixed.at(middle, t).points - middle).max() for t in (0, 5)], 0.2)
 
 
@@ -323,7 +323,7 @@ def test_an_executor_and_shards_give_the_same_path_to_the_last_bit(kind) -> None
 def test_designs_stay_in_the_cube_and_their_weights_sum_to_zero() -> None:
     rng = np.random.default_rng(0)
     for options in ({}, {"design": "simplex"}, {"design": "optimised"}, {"design": "optimised", "centring": "theta"}):
-        designs = Designs(Settings.of(options, (0, 1), SPACE), SPACE)
+        designs = Designs(DescentSettings.of(options, (0, 1), SPACE), SPACE)
         for t in range(4):
             theta = rng.choice([0.0, 0.02, 0.5, 1.0], size=D)
             made = designs.at(theta, t)
@@ -332,10 +332,10 @@ def test_designs_stay_in_the_cube_and_their_weights_sum_to_zero() -> None:
 
 
 def test_reuse_is_capped() -> None:
-    designs = Designs(Settings.of({"design": "optimised", "batch": 2, "reuse": 3}, (0, 1), SPACE), SPACE)
+    designs = Designs(DescentSettings.of({"design": "optimised", "batch": 2, "reuse": 3}, (0, 1), SPACE), SPACE)
     sizes = [len(designs.at(np.full(D, 0.5 + 0.05 * t), t).points) for t in range(5)]
     assert max(sizes) <= 5
-    fresh = Designs(Settings.of({"design": "optimised", "batch": 2, "reuse": 0}, (0, 1), SPACE), SPACE)
+    fresh = Designs(DescentSettings.of({"design": "optimised", "batch": 2, "reuse": 0}, (0, 1), SPACE), SPACE)
     assert [len(fresh.at(np.full(D, 0.5), t).points) for t in range(3)] == [2, 2, 2]
 
 
@@ -440,7 +440,9 @@ def test_a_ledger_refuses_before_anything_is_evaluated(tmp_path) -> None:
     ledger = tacit.Ledger.open(tmp_path / "l.db", "l", Budget.gdp(0.5))
     asked = Objective(never, N, (0.0, 1.0))
     with pytest.raises(BudgetRefused, match="Nothing was released"):
-        release(GradientSearch(Task(asked, SPACE, Budget.gdp(1.0), 3, ledger=ledger), Settings.of({}, (0, 1), SPACE)))
+        release(
+            GradientSearch(Task(asked, SPACE, Budget.gdp(1.0), 3, ledger=ledger), DescentSettings.of({}, (0, 1), SPACE))
+        )
     with pytest.raises(BadInput, match="simulated noise"):
         problem(ledger=ledger)
 

@@ -15,9 +15,9 @@ import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
-from tacit.methods.kusner import NearlyUniform, exact, noisy
+from tacit.methods.kusner import NearlyUniform, search_exact, search_noisy
 from tacit.methods.kusner.constants import VERSIONS, Constants, data_kernel, information_gain
-from tacit.methods.kusner.problem import FiniteSearch, Prior, Scores
+from tacit.methods.kusner.problem import FiniteSearch, FunctionPrior, Scores
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.noise import EXACT, Exact
@@ -84,7 +84,7 @@ def test_algorithm_1_chooses_as_a_dense_implementation_does() -> None:
     f = np.sin(5 * C[:, 0]) * np.cos(3 * C[:, 1])
     seen: list[int] = []
     gp = GaussianProcess(kernel, noise=0.01, candidates=C)
-    mean, best = noisy(lambda i: seen.append(i) or f[i], gp, c, Silent())  # type: ignore[arg-type,func-returns-value]
+    mean, best = search_noisy(lambda i: seen.append(i) or f[i], gp, c, Silent())  # type: ignore[arg-type,func-returns-value]
     picks, expected = dense(f, kernel(C, C), 0.01, c)
     assert seen == picks
     assert mean == pytest.approx(expected, abs=1e-8)
@@ -103,7 +103,7 @@ def test_under_the_model_neighbours_stay_within_the_stated_sensitivities() -> No
         ends = []
         for f in (a, k1 * a + math.sqrt(1 - k1**2) * b):
             gp = GaussianProcess(kernel, noise=0.01, candidates=C)
-            ends.append(noisy(lambda i, f=f: f[i], gp, c, tacit.Simulation(rng)))  # type: ignore[arg-type]
+            ends.append(search_noisy(lambda i, f=f: f[i], gp, c, tacit.Simulation(rng)))  # type: ignore[arg-type]
         assert np.abs(ends[0][0] - ends[1][0]).max() <= c.choice_sensitivity
         assert abs(ends[0][1] - ends[1][1]) <= limit
 
@@ -115,7 +115,7 @@ def test_algorithm_2_releases_the_last_score_the_best_but_the_first_or_the_best(
     values = {}
     for version in VERSIONS:
         gp = GaussianProcess(RBF((0.05,)), candidates=C)
-        values[version] = exact(lambda i: float(f[i]), gp, Constants(version, 65, 4, 0.1, 0.99), C)[1]  # type: ignore[arg-type]
+        values[version] = search_exact(lambda i: float(f[i]), gp, Constants(version, 65, 4, 0.1, 0.99), C)[1]  # type: ignore[arg-type]
     assert values["safe"] == 1.0 > values["workshop"] >= values["icml"]
 
 
@@ -300,7 +300,7 @@ def test_one_record_moves_a_score_by_no_more_than_its_share_wherever_the_bounds_
     answers = np.full(1000, low)
     objective = Objective(lambda params: answers, 1000, (low, low + 1.0))
     p = FiniteSearch("kusner3", Task(objective, Space({"x": tacit.Float(1.0, 1.1)}), PURE, 1), [{"x": 1.0}])
-    prior = Prior.of(p, "matern52", None, None, None)
+    prior = FunctionPrior.of(p, "matern52", None, None, None)
     found = []
     for k in range(200):
         answers[:k] = low + 1.0

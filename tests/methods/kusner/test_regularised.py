@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 import tacit
 from tacit.errors import BadInput, ObjectiveError
-from tacit.methods.kusner import searched
+from tacit.methods.kusner import search_strengths
 from tacit.methods.kusner.constants import LipschitzTerms
-from tacit.methods.kusner.problem import FiniteSearch, Prior, Scores
+from tacit.methods.kusner.problem import FiniteSearch, FunctionPrior, Scores
 from tacit.methods.kusner.regularised import LARGEST, LIPSCHITZ, LOSSES, RegularisedClassifier, hinge, logistic, scores
 from tacit.methods.task import Task
 from tacit.objective import Objective
@@ -101,9 +101,9 @@ def test_no_neighbour_moves_the_best_score_by_more_than_the_stated_sensitivity(l
         model._models = trained
         task = Task(Objective(model, 6, model.bounds), space, tacit.Budget.pure(1.0), 4)
         p = FiniteSearch("kusner3", task, listed)
-        prior = Prior.of(p, "rbf", 0.5, 1.0, 1.0)
+        prior = FunctionPrior.of(p, "rbf", 0.5, 1.0, 1.0)
         seen = Scores(p, prior)
-        return max(map(seen, searched(seen, prior.process(p), 4, "ei")))
+        return max(map(seen, search_strengths(seen, prior.process(p), 4, "ei")))
 
     trained: dict[float, np.ndarray] = {}
     whole, worst = best(V, u), 0.0

@@ -49,7 +49,7 @@ def exponential() -> Game:
 def bounded_mean(records: int = 10) -> Game:
     """A mean of bounded losses: one record's loss is at the one end of the bounds, then at the other."""
     mean = BoundedMean(records, (0.0, 1.0), budget=Budget.gdp(1.0))
-    totals = [mean.checked(np.r_[float(side), np.zeros(records - 1)]) for side in (0, 1)]
+    totals = [mean.prepare(np.r_[float(side), np.zeros(records - 1)]) for side in (0, 1)]
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         return means(mean, totals[side], runs, noise)

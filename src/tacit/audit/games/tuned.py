@@ -29,7 +29,7 @@ def observations(trials: int = 10, records: int = 20) -> Game:
     mean = terms.mechanism()
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        total = mean.checked(_ends(side, records))
+        total = mean.prepare(_ends(side, records))
         return means(mean, total, runs * trials, noise).reshape(runs, trials)
 
     about = f"{trials} noisy means over {records} records; {ENDS}"

@@ -13,7 +13,7 @@ which the first point is chosen and of final points, are paid for from the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,9 +25,9 @@ import numpy as np
 from tacit.errors import BadInput
 from tacit.methods.gibo.design import (
     SCAN,
+    DescentSettings,
     Designs,
-    Settings,
-    clipped_for,
+    clipping_of,
     first_points,
     has_steps,
     path_share,
@@ -65,7 +65,7 @@ class GradientSearch:
     """A task with its settings, and how its budget is shared out: the mechanism of each thing that is drawn."""
 
     task: Task
-    settings: Settings
+    settings: DescentSettings
     file: Path | None = None  # the journal
     mechanism: GradientMean = field(init=False)  # of one step
     scanning: BoundedMean | None = field(init=False)  # of one place where a descent may begin
@@ -132,7 +132,7 @@ class GradientSearch:
 
 
 @dataclass(frozen=True)
-class Descent:
+class GradientPath:
     """One released path: points (steps + 1, d) of the cube, noisy gradients (None if lost), traces, evaluations."""
 
     points: list[Array]
@@ -148,23 +148,23 @@ class Descent:
 
 def descend(
     p: GradientSearch, claims: Claims, start: int, theta: Array, steps: int, tell: Callable[[], None]
-) -> Descent:
+) -> GradientPath:
     """Algorithm 1 (and, with design="adaptive", Algorithm 2) from theta; line numbers are Algorithm 1's."""
     s, memory = p.settings, dict[str, Array]()
     designs, move = Designs(s, p.task.space, steps), rule(s.step, s.rate)
     points, gradients, traces, evaluations = [theta], list[list[float] | None](), list[float](), 0
     for t in range(steps):  # line 3
         made = designs.at(theta, t)  # lines 4 and 5: no data value
-        clipped = clipped_for(made, s, p.task.objective.higher_is_better)
+        clipped = clipping_of(made, s, p.task.objective.higher_is_better)
         places = p.task.space.params(made.points)
 
         def total() -> list[int]:  # lines 6 and 7, where the records are
             return gradient_total(p.task.objective, places, clipped, executor=p.task.executor, memory=memory)  # noqa: B023
 
-        def noised(exact: list[int]) -> list[float]:  # line 8: its noise, after the claim is on disk
+        def add_noise(exact: list[int]) -> list[float]:  # line 8: its noise, after the claim is on disk
             return [float(x) for x in p.mechanism.draw(exact)]
 
-        gradient = claims.draw(f"start {start} step {t}", total, noised)
+        gradient = claims.draw(f"start {start} step {t}", total, add_noise)
         if gradient is not None:
             theta = np.clip(theta - move(np.array(gradient)), 0.0, 1.0)  # line 8, then the box
         points.append(theta)
@@ -172,7 +172,7 @@ def descend(
         traces.append(made.trace)
         evaluations += made.new
         tell()
-    return Descent(points, gradients, traces, evaluations)  # line 10
+    return GradientPath(points, gradients, traces, evaluations)  # line 10
 
 
 def run(task: Task) -> Release[Tuned]:
@@ -180,7 +180,7 @@ def run(task: Task) -> Release[Tuned]:
     from tacit.run.folder import lock_folder
     from tacit.run.progress import progress_bar
 
-    settings = Settings.of(task.options, task.objective.bounds, task.space)
+    settings = DescentSettings.of(task.options, task.objective.bounds, task.space)
     asked = GradientSearch(task, settings)
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
@@ -208,18 +208,18 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     task, places, lengths = p.task, p.places, shares(s, p.task.trials)
     promise = Promise(p.guarantee(), None, f"gibo: {task.trials} steps, run {{run}}", p.terms())
     claims = Claims(Journal(p.file), promise, ledger=task.ledger)
-    scan = _observed(p, claims, "scan", p.scanning, places)
-    begins = places[_ranked(p, _with_lead(p, scan))[: s.starts]]
+    scan = _observe_means(p, claims, "scan", p.scanning, places)
+    begins = places[_rank(p, _favour_middle(p, scan))[: s.starts]]
     descents = enumerate(zip(begins, lengths, strict=True))
     runs = [descend(p, claims, i, theta, steps, tell) for i, (theta, steps) in descents]
     finals = [run.final(s.average) for run in runs]
-    scores = _observed(p, claims, "scores", p.scoring, np.array(finals))
-    value = _tuned(p, runs, finals, scores, scan)
+    scores = _observe_means(p, claims, "scores", p.scoring, np.array(finals))
+    value = _summarise(p, runs, finals, scores, scan)
     claims.settle(digest(value))
     return Release(value, p.guarantee(), claims.payment)
 
 
-def _observed(
+def _observe_means(
     p: GradientSearch, claims: Claims, name: str, mean: BoundedMean | None, places: Array
 ) -> list[float | None]:
     """Noisy mean losses at these places (k, d), or None for each if they are not paid for, or were lost in a crash."""
@@ -234,7 +234,7 @@ def _observed(
     return drawn or [None] * len(places)
 
 
-def _with_lead(p: GradientSearch, scan: list[float | None]) -> list[float | None]:
+def _favour_middle(p: GradientSearch, scan: list[float | None]) -> list[float | None]:
     """Noisy mean losses of the scan, the middle's improved by more than the noise of all these places explains.
 
     Where no place is clearly better, the middle is nearer to a good one than a place drawn by chance.
@@ -245,16 +245,20 @@ def _with_lead(p: GradientSearch, scan: list[float | None]) -> list[float | None
     return [scan[0] + better * LEAD * p.scanning.scale, *scan[1:]]
 
 
-def _ranked(p: GradientSearch, scores: list[float | None]) -> list[int]:
+def _rank(p: GradientSearch, scores: Sequence[float | None]) -> list[int]:
     """Numbers of the places, the best noisy mean loss first; in order where none is known."""
     sign = -1.0 if p.task.objective.higher_is_better else 1.0
     return sorted(range(len(scores)), key=lambda i: 0.0 if (score := scores[i]) is None else sign * score)
 
 
-def _tuned(
-    p: GradientSearch, runs: list[Descent], finals: list[Array], scores: list[float | None], scan: list[float | None]
+def _summarise(
+    p: GradientSearch,
+    runs: list[GradientPath],
+    finals: list[Array],
+    scores: list[float | None],
+    scan: list[float | None],
 ) -> Tuned:
-    params, best = p.task.space.params(np.array(finals)), _ranked(p, scores)[0]
+    params, best = p.task.space.params(np.array(finals)), _rank(p, scores)[0]
     details: dict[str, Any] = {
         "claim": CLAIM,
         "settings": p.settings.to_json(),

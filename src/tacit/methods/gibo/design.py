@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, positive, probability, real
-from tacit.gp.design import Design, best_radius, optimised, smallest, symmetric
+from tacit.gp.design import Design, best_radius, fewest_places, optimise_places, symmetric_design
 from tacit.gp.gradient import GradientPosterior
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 from tacit.gp.threads import one_thread
@@ -30,7 +30,7 @@ QUIET = 0.03  # a scan is made if its noise is at most this share of the bounds'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class DescentSettings:
     """The options of ``tacit.tune(..., method="gibo")``: all public. Lengths are in the unit cube of the space.
 
     clip             B, the norm to which each record's gradient (loss per unit of the cube) is clipped. Default: a
@@ -75,7 +75,7 @@ class Settings:
     average: float = AVERAGE
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], bounds: tuple[float, float], space: Space) -> Settings:
+    def of(cls, options: Mapping[str, Any], bounds: tuple[float, float], space: Space) -> DescentSettings:
         """Checked settings, with every default filled in."""
         unknown = sorted(set(options) - set(cls.__dataclass_fields__))
         if unknown:
@@ -84,7 +84,7 @@ class Settings:
         made = cls(**{"clip": CLIP * (bounds[1] - bounds[0]), **given})
         return made._check(space)
 
-    def _check(self, space: Space) -> Settings:
+    def _check(self, space: Space) -> DescentSettings:
         categorical = [n for n, d in space.distributions.items() if hasattr(d, "choices")]
         if categorical:
             raise BadInput(
@@ -114,13 +114,13 @@ class Settings:
             raise BadInput("several starts need score_budget > 0: the best of them is chosen by a paid score")
         return replace(settled, score_budget=share)._with_scan()._with_places(space)
 
-    def settle(self, deviation: float) -> Settings:
+    def settle(self, deviation: float) -> DescentSettings:
         """With a scan or without, where that was left open: by its noise, as a share of the bounds' width."""
         if self.scan is not None:
             return self
         return replace(self, scan=SCAN) if deviation <= QUIET else replace(self, scan=0, scan_budget=0.0)
 
-    def _with_scan(self) -> Settings:
+    def _with_scan(self) -> DescentSettings:
         scan = (SCAN if self.start is None else 0) if self.scan is None else count("scan", self.scan, least=0)
         if scan and self.start is not None:
             raise BadInput("give start or scan, not both: a scan chooses where to begin")
@@ -133,7 +133,7 @@ class Settings:
         still_open = self.scan is None and self.start is None
         return replace(self, scan=None if still_open else scan, scan_budget=share)
 
-    def _with_places(self, space: Space) -> Settings:
+    def _with_places(self, space: Space) -> DescentSettings:
         d = space.dimensions
         if self.design in ("cross", "simplex"):
             extra = [n for n in ("batch", "reuse", "tolerance") if getattr(self, n) is not None]
@@ -177,7 +177,7 @@ class Settings:
 class Designs:
     """Where the steps of one descent evaluate. Remembers earlier places, if they are to be used again."""
 
-    def __init__(self, settings: Settings, space: Space, steps: int = 1) -> None:
+    def __init__(self, settings: DescentSettings, space: Space, steps: int = 1) -> None:
         self._steps = steps
         self._s, self._d, self._kernel = settings, space.dimensions, settings.prior()
         # A whole number is rounded in the objective's view: reach at least to the next one.
@@ -190,21 +190,23 @@ class Designs:
         """Places in the unit cube (m, d), weights (d, m) and the trace that remains, for step t at theta."""
         at = theta - 0.5  # the kernel sees the cube about its middle, which matters to the polynomial only
         with one_thread():
-            made = self._around(at, t) if self._s.design in ("cross", "simplex") else self._chosen(at)
+            made = (
+                self._symmetric_design(at, t) if self._s.design in ("cross", "simplex") else self._modelled_design(at)
+            )
         return replace(made, points=np.clip(made.points + 0.5, 0.0, 1.0))
 
-    def _around(self, theta: Array, t: int) -> Design:
+    def _symmetric_design(self, theta: Array, t: int) -> Design:
         """A symmetric design. Near a wall it gets smaller, down to a fifth, and is then centred inside."""
         s, (first, last) = self._s, self._s._radii()
         most = first * (last / first) ** (t / max(1, self._steps - 1))
         radii = np.clip(0.5 - np.abs(theta), most / 5, most)
         radii = np.minimum(np.maximum(radii, self._least), 0.5)
         centre = np.clip(theta, radii - 0.5, 0.5 - radii)
-        made = symmetric(s.design, self._kernel, np.zeros(self._d), noise=s.evaluation_noise**2, radius=radii)
+        made = symmetric_design(s.design, self._kernel, np.zeros(self._d), noise=s.evaluation_noise**2, radius=radii)
         sign = -1.0 if s.design == "simplex" and t % 2 else 1.0  # mirrored simplices cancel each other's bend
         return replace(made, points=centre + sign * made.points, weights=sign * made.weights)
 
-    def _chosen(self, theta: Array) -> Design:
+    def _modelled_design(self, theta: Array) -> Design:
         s = self._s
         model = (
             self._model.nearest(theta, s.reuse or 0)
@@ -212,9 +214,9 @@ class Designs:
             else GradientPosterior(self._kernel, noise=self._model.noise)
         )
         if s.design == "adaptive":
-            fresh, _ = smallest(model, theta, float(s.tolerance or 0), int(s.batch or 1), self._box)
+            fresh, _ = fewest_places(model, theta, float(s.tolerance or 0), int(s.batch or 1), self._box)
         else:
-            fresh, _ = optimised(model, theta, int(s.batch or 1), self._box, self._warm)
+            fresh, _ = optimise_places(model, theta, int(s.batch or 1), self._box, self._warm)
             self._warm = fresh - theta
         new = model.append(fresh) if len(fresh) else 0
         self._model = model
@@ -238,7 +240,7 @@ def suggest_clip(
 ) -> float:
     """A clipping norm from PUBLIC or simulated records: a quantile of their gradients' norms at scattered points.
 
-    ``objective(params)`` returns one loss per public record. Never give it private records: the answer is not noised,
+    ``objective(params)`` returns one loss per public record. Never give it private records: the answer has no noise,
     and B must not depend on them. ``options`` are those of the method that shape gradients (design, radius, ...).
 
     >>> from tacit.space import Float
@@ -246,7 +248,7 @@ def suggest_clip(
     6.1
     """
     space = Space(space)
-    settings = Settings.of(options, (0.0, 1.0), space)
+    settings = DescentSettings.of(options, (0.0, 1.0), space)
     designs, norms = Designs(settings, space, count("places", places)), []
     for t, theta in enumerate(np.random.default_rng(seed).random((places, space.dimensions))):
         made = designs.at(theta, t)
@@ -257,7 +259,7 @@ def suggest_clip(
     return positive("clip", chosen)
 
 
-def first_points(settings: Settings, space: Space, seed: int) -> Array:
+def first_points(settings: DescentSettings, space: Space, seed: int) -> Array:
     """Where descents may begin (places, d): those given, or the middle of the cube; then scattered ones.
 
     As many as there are starts, or as there are places to scan, without repeats.
@@ -275,7 +277,7 @@ def first_points(settings: Settings, space: Space, seed: int) -> Array:
     return np.array(list(distinct.values())) if len(distinct) >= settings.starts else places
 
 
-def clipped_for(made: Design, settings: Settings, higher_is_better: bool) -> Clipped:
+def clipping_of(made: Design, settings: DescentSettings, higher_is_better: bool) -> Clipped:
     """The per-record work of a step, as data: descend, or ascend where higher is better."""
     return Clipped(-made.weights if higher_is_better else made.weights, settings.clip)
 
@@ -301,13 +303,13 @@ def _whole_step(distribution: Any) -> float:
     return 1.0 / float(round((distribution.high - distribution.low) / step) + 1)
 
 
-def shares(settings: Settings, trials: int) -> Sequence[int]:
+def shares(settings: DescentSettings, trials: int) -> Sequence[int]:
     """Steps of each start; they add up to trials."""
     if trials < settings.starts:
         raise BadInput(f"{settings.starts} starts need at least as many steps, got trials={trials}")
     return [trials // settings.starts + (i < trials % settings.starts) for i in range(settings.starts)]
 
 
-def path_share(settings: Settings) -> float:
+def path_share(settings: DescentSettings) -> float:
     """The share of mu that is left for the descents."""
     return math.sqrt(1 - float(settings.score_budget or 0.0) - float(settings.scan_budget or 0.0))

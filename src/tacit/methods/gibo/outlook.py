@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.methods.case import Case
 from tacit.methods.gibo import GradientSearch
-from tacit.methods.gibo.design import Designs, Settings, shares
+from tacit.methods.gibo.design import DescentSettings, Designs, shares
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.space import Float, Space
@@ -37,13 +37,13 @@ def few_steps(trials: int, dimensions: int) -> int:
 def gibo_defaults() -> str:
     """A short name for DP-GIBO's settings as they are now: another one means that its losses were measured before."""
     space = Space({"x": Float(0.0, 1.0)})
-    both = [Settings.of(options, (0.0, 1.0), space).to_json() for options in ({}, FEW)]
+    both = [DescentSettings.of(options, (0.0, 1.0), space).to_json() for options in ({}, FEW)]
     return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -> Outlook:
     space, d = case.space(), case.dimensions
-    settings = Settings.of(options, case.bounds, space)
+    settings = DescentSettings.of(options, case.bounds, space)
 
     def search(accepted: bool) -> GradientSearch:
         return GradientSearch(Task(case.objective(), space, case.budget, steps, accept_noise=accepted), settings)

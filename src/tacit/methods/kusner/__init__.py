@@ -22,17 +22,17 @@ from tacit.methods.kusner.branch import branch_and_bound
 from tacit.methods.kusner.problem import (
     LOUD,
     FiniteSearch,
+    FunctionPrior,
     NearlyUniform,
-    Prior,
     Scores,
     assess,
-    conditional,
     correlation,
-    halves,
+    halve_budget,
     pay_if_refused,
     refuse_or_warn,
     release,
-    state,
+    state_conditional,
+    state_guarantee,
 )
 from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.methods.surrogate import expected_improvement
@@ -47,7 +47,7 @@ from tacit.space import Array
 __all__ = ["FiniteSearch", "NearlyUniform", "algorithm_1", "algorithm_2", "algorithm_3"]
 
 
-def noisy(scores: Scores, gp: GaussianProcess, c: k.Constants, noise: Source) -> tuple[Array, float]:
+def search_noisy(scores: Scores, gp: GaussianProcess, c: k.Constants, noise: Source) -> tuple[Array, float]:
     """Algorithm 1, lines 2 to 8 and 13: the posterior mean (n,) and the best noisy score. Private."""
     best = -math.inf  # line 2: the posterior is the prior
     for t in range(1, c.trials + 1):  # line 3
@@ -59,7 +59,7 @@ def noisy(scores: Scores, gp: GaussianProcess, c: k.Constants, noise: Source) ->
     return gp.mean.copy(), best
 
 
-def exact(scores: Scores, gp: GaussianProcess, c: k.Constants, points: Array) -> tuple[Array, float]:
+def search_exact(scores: Scores, gp: GaussianProcess, c: k.Constants, points: Array) -> tuple[Array, float]:
     """Algorithm 2, line 2: the posterior mean (n,) and the score to release. Private.
 
     Differs. The published score is that of the last sample (icml) or the best after the first (workshop); "safe" takes
@@ -70,7 +70,7 @@ def exact(scores: Scores, gp: GaussianProcess, c: k.Constants, points: Array) ->
     return gp.mean.copy(), max(values)
 
 
-def searched(scores: Scores, gp: GaussianProcess, trials: int, acquisition: str) -> list[int]:
+def search_strengths(scores: Scores, gp: GaussianProcess, trials: int, acquisition: str) -> list[int]:
     """Algorithm 3, line 2: the candidates tried, by expected improvement or upper confidence bound. Private."""
     tried: list[int] = []
     for t in range(1, trials + 1):
@@ -89,7 +89,7 @@ def _run(method: str, algorithm: Callable[..., Release[Tuned]], task: Task) -> R
 
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
-        made = algorithm(FiniteSearch(method, task, task.listed(default=256) or []), **task.options)
+        made = algorithm(FiniteSearch(method, task, task.list_candidates(default=256) or []), **task.options)
         if folder is not None:
             folder.write_certificate(made)
     return made
@@ -124,10 +124,10 @@ def algorithm_1(
     draw from the Gaussian process that the options describe. Half the budget goes to each.
     Follows. Kusner et al. (2015), Algorithm 1, Corollaries 1 and 2.
     """
-    epsilon, delta = halves(p)
-    prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
+    epsilon, delta = halve_budget(p)
+    prior = FunctionPrior.of(p, kernel, lengthscale, prior_mean, prior_scale)
     sigma = math.sqrt(positive("observation_noise", observation_noise))
-    c = k.Constants(constants, len(p.listed), p.task.trials, delta, correlation(p, prior, k1), sigma)
+    c = k.Constants(constants, len(p.candidates), p.task.trials, delta, correlation(p, prior, k1), sigma)
     gamma = k.information_gain(prior.kernel, p.points, p.task.trials, observation_noise)
     regret = c.regret(gamma)
     pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.task.noise)  # line 12
@@ -140,15 +140,15 @@ def algorithm_1(
     else:
         missed, off = 0.0, c.q if constants == "safe" else sigma * math.sqrt(8 * math.log(1 / delta))
         key, about = "Kusner2015", "the posterior mean at the parameters is below its own maximum"
-    missed, off = missed + pick.scale * (math.log(len(p.listed)) + a), off + regret + a * blur.scale
+    missed, off = missed + pick.scale * (math.log(len(p.candidates)) + a), off + regret + a * blur.scale
     details["utility"] = [
         k.utility(f"{key} Theorem 2", about, s * missed, delta),
         k.utility(f"{key} Theorem 4", "the released score is off the best score", s * off, delta),
     ]
     added = f"Corollaries 1 and 2, with noise of variance {observation_noise:g} prior variances added to each score"
-    guarantee = conditional(p, c, prior, added, 1)
+    guarantee = state_conditional(p, c, prior, added, 1)
     payment = pay_if_refused(p, guarantee)
-    mean, best = noisy(Scores(p, prior), prior.process(p, observation_noise), c, p.task.noise)
+    mean, best = search_noisy(Scores(p, prior), prior.process(p, observation_noise), c, p.task.noise)
     return release(p, guarantee, payment, prior, details, (blur, best), (pick, mean))
 
 
@@ -176,9 +176,9 @@ def algorithm_2(
             "bound the regret of the sampler, the noise rests on them, and no data may be asked for them. Nothing was "
             "spent. Without them use method 'kusner1' or 'observed'"
         )
-    epsilon, delta = halves(p)
-    prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
-    c = k.Constants(constants, len(p.listed), p.task.trials, delta, correlation(p, prior, k1))
+    epsilon, delta = halve_budget(p)
+    prior = FunctionPrior.of(p, kernel, lengthscale, prior_mean, prior_scale)
+    c = k.Constants(constants, len(p.candidates), p.task.trials, delta, correlation(p, prior, k1))
     regret = k.vanishing_regret(
         constants, p.task.trials, p.task.space.dimensions, positive("A", A), positive("tau", tau)
     )
@@ -188,7 +188,7 @@ def algorithm_2(
     pick = Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon), noise=p.task.noise)
     blur = Laplace(regret + change, budget=Budget.pure(epsilon), noise=p.task.noise)  # line 4
     details, a, s = assess(p, c, prior, pick, blur, 2), math.log(1 / k.MISS), prior.scale
-    about, missed = "the posterior mean at the parameters is below its own maximum", math.log(len(p.listed)) + a
+    about, missed = "the posterior mean at the parameters is below its own maximum", math.log(len(p.candidates)) + a
     off = "the released score is off the best score"
     details["utility"] = [
         k.utility("Kusner2015 Theorem 2", about, s * pick.scale * missed, delta),
@@ -198,9 +198,9 @@ def algorithm_2(
         f"the sampler's regret after t trials is at most A exp(-t tau/(log t)^(d/4)) with A = {A:g} prior sd and "
         f"tau = {tau:g}, for both neighbours, but for a chance of {delta / 2:.3g} in all"
     )
-    guarantee = conditional(p, c, prior, "Corollaries 1 and 3", 2, rate)
+    guarantee = state_conditional(p, c, prior, "Corollaries 1 and 3", 2, rate)
     payment = pay_if_refused(p, guarantee)
-    mean, value = exact(Scores(p, prior), prior.process(p), c, p.points)
+    mean, value = search_exact(Scores(p, prior), prior.process(p), c, p.points)
     return release(p, guarantee, payment, prior, details, (blur, value), (pick, mean))
 
 
@@ -231,8 +231,8 @@ def algorithm_3(
     nearest one that was tried scored; any two such scores differ by at most the total global sensitivity.
     """
     choice("acquisition", acquisition, ("ei", "ucb"))
-    prior = Prior.of(p, kernel, lengthscale, prior_mean, prior_scale)
-    terms, assumptions = _facts(p, constants, lipschitz, tolerance)
+    prior = FunctionPrior.of(p, kernel, lengthscale, prior_mean, prior_scale)
+    terms, assumptions = _sensitivity(p, constants, lipschitz, tolerance)
     share, width = Budget.pure(p.task.price.amount / (1 + parameters)), terms.largest
     blur = Laplace(terms.total / prior.scale, budget=share, noise=p.task.noise)  # lines 4 and 5
     pick = Exponential(terms.total / prior.scale, budget=share, noise=p.task.noise) if parameters else None
@@ -251,22 +251,22 @@ def algorithm_3(
         "released": ["params", "score"] if parameters else ["score"],
     }
     source = f"Kusner et al. 2015, Corollary 4; constants: {constants}"
-    guarantee = state(p, assumptions, source + "; composed with an exponential mechanism" * parameters)
+    guarantee = state_guarantee(p, assumptions, source + "; composed with an exponential mechanism" * parameters)
     payment = pay_if_refused(p, guarantee)
     scores = Scores(p, prior)
-    tried = searched(scores, prior.process(p), p.task.trials, acquisition)  # line 2
+    tried = search_strengths(scores, prior.process(p), p.task.trials, acquisition)  # line 2
     best = max(map(scores, tried))  # line 3
-    chosen = (pick, _nearest(p, scores, tried)) if pick else None
+    chosen = (pick, _nearest_scores(p, scores, tried)) if pick else None
     return release(p, guarantee, payment, prior, details, (blur, best), chosen)
 
 
-def _facts(
+def _sensitivity(
     p: FiniteSearch, constants: str, lipschitz: float | None, tolerance: float
 ) -> tuple[k.LipschitzTerms, tuple[str, ...]]:
     """The sensitivity of Algorithm 3, and what it takes on trust: nothing if the library trains the model."""
     if p.task.space.dimensions != 1 or p.points.shape[1] != 1:
         raise BadInput(f"Algorithm 3 tunes one number, a regularisation strength; this space has {p.task.space.names}")
-    strengths = [positive("a strength", float(next(iter(params.values())))) for params in p.listed]
+    strengths = [positive("a strength", float(next(iter(params.values())))) for params in p.candidates]
     ends, (low, high), known = (min(strengths), max(strengths)), p.task.objective.bounds, p.task.objective.function
     if isinstance(known, RegularisedClassifier):
         if lipschitz is not None or tolerance:
@@ -301,7 +301,7 @@ def _facts(
     return terms, trust
 
 
-def _nearest(p: FiniteSearch, scores: Scores, tried: list[int]) -> Array:
+def _nearest_scores(p: FiniteSearch, scores: Scores, tried: list[int]) -> Array:
     """What the nearest tried candidate scored, for each candidate (n,). Private."""
     spread = np.abs(p.points - p.points[tried].T)  # (n, tried)
     return np.array([scores(tried[j]) for j in spread.argmin(axis=1)])

@@ -10,7 +10,14 @@ import numpy as np
 
 from tacit.methods.case import Case
 from tacit.methods.kusner import constants as k
-from tacit.methods.kusner.problem import NEARLY, FiniteSearch, Prior, conditional, correlation, halves
+from tacit.methods.kusner.problem import (
+    NEARLY,
+    FiniteSearch,
+    FunctionPrior,
+    correlation,
+    halve_budget,
+    state_conditional,
+)
 from tacit.methods.observed import UNIT
 from tacit.methods.outlook import Forecast, Outlook
 from tacit.methods.registry import METHODS
@@ -24,7 +31,7 @@ MOST_GAIN = 20_000_000  # candidates times trials, beyond which the noise of the
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceOutlook:
     """How Algorithms 1 and 2 would choose: the change it hides and its Gumbel noise, in prior sd."""
 
     sensitivity: float
@@ -46,7 +53,7 @@ def choice_scale(case: Case) -> float:
     return _mechanism(case)[0].scale
 
 
-def choice(case: Case, algorithm: int = 1) -> Choice:
+def foresee_choice(case: Case, algorithm: int = 1) -> ChoiceOutlook:
     """What the prior says: a draw of it is seen as well as can be, and still hidden by so much noise.
 
     The prior is the one `tacit.tune` has by default, but for its scale: a uniform choice loses the spread.
@@ -57,17 +64,17 @@ def choice(case: Case, algorithm: int = 1) -> Choice:
     weights = np.exp((f - f.max(axis=0)) / pick.scale)
     apart = 0.5 * np.abs(weights / weights.sum(axis=0) - 1 / len(f)).sum(axis=0)
     bound = prior.scale * pick.scale * (math.log(case.candidates) + math.log(1 / k.MISS))
-    guarantee = conditional(p, c, prior, f"Corollaries 1 and {1 + algorithm}", algorithm)
+    guarantee = state_conditional(p, c, prior, f"Corollaries 1 and {1 + algorithm}", algorithm)
     about = (bound, 1 - (c.delta + k.MISS), guarantee, _score_noise(case, c, prior))
-    return Choice(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
+    return ChoiceOutlook(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
 
 
-def _mechanism(case: Case) -> tuple[Exponential, k.Constants, Prior, FiniteSearch]:
+def _mechanism(case: Case) -> tuple[Exponential, k.Constants, FunctionPrior, FiniteSearch]:
     METHODS["kusner1"].check_budget(case.budget)
     listed, _, uniform = _model(case.dimensions, case.candidates)
     p = _search(case, listed[:1])  # one candidate will do: what follows depends on their number alone
-    epsilon, delta = halves(p)
-    prior = Prior.of(p, "matern52", None, None, case.spread / uniform)
+    epsilon, delta = halve_budget(p)
+    prior = FunctionPrior.of(p, "matern52", None, None, case.spread / uniform)
     k1 = correlation(p, prior, None)
     c = k.Constants("safe", len(listed), case.trials, delta, k1, math.sqrt(OBSERVATION_NOISE))
     return Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon)), c, prior, p
@@ -77,7 +84,7 @@ def _search(case: Case, listed: list[dict[str, float]]) -> FiniteSearch:
     return FiniteSearch("kusner1", Task(case.objective(), case.space(), case.budget, case.trials), listed)
 
 
-def _score_noise(case: Case, c: k.Constants, prior: Prior) -> float | None:
+def _score_noise(case: Case, c: k.Constants, prior: FunctionPrior) -> float | None:
     if case.candidates * case.trials > MOST_GAIN:
         return None
     points = _search(case, _model(case.dimensions, case.candidates)[0]).points
@@ -92,12 +99,12 @@ def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Ar
     case = Case(1, 1, dimensions, Budget.gdp(1.0), 1.0)
     listed = case.space().params(np.random.default_rng(0).random((candidates, dimensions)))
     p = _search(case, listed)
-    f = k.prior_draws(Prior.of(p, "matern52", None, None, None).kernel, p.points)
+    f = k.prior_draws(FunctionPrior.of(p, "matern52", None, None, None).kernel, p.points)
     return listed, f, float((f.max(axis=0) - f).mean())
 
 
 def _outlook(case: Case, *, algorithm: int) -> Outlook:
-    method, made = f"kusner{algorithm}", choice(case, algorithm)
+    method, made = f"kusner{algorithm}", foresee_choice(case, algorithm)
     score, note = None, "chooses as Algorithm 1 does; its score needs the constants A and tau of a function class"
     if algorithm == 1:
         score = made.score_noise

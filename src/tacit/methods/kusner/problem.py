@@ -42,15 +42,15 @@ class FiniteSearch:
 
     method: str
     task: Task
-    listed: Sequence[Params]
+    candidates: Sequence[Params]
     points: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", self.task.space.features(self.listed))
+        object.__setattr__(self, "points", self.task.space.features(self.candidates))
 
 
 @dataclass(frozen=True)
-class Prior:
+class FunctionPrior:
     """Public facts of the model: f is ``mean`` + ``scale`` times a Gaussian process of unit variance."""
 
     kernel: Kernel
@@ -59,7 +59,9 @@ class Prior:
     name: str
 
     @classmethod
-    def of(cls, p: FiniteSearch, kernel: str, lengthscale: Any, mean: float | None, scale: float | None) -> Prior:
+    def of(
+        cls, p: FiniteSearch, kernel: str, lengthscale: Any, mean: float | None, scale: float | None
+    ) -> FunctionPrior:
         low, high = p.task.objective.bounds
         d = p.points.shape[1]
         lengths = np.asarray(0.3 * math.sqrt(d) if lengthscale is None else lengthscale)
@@ -85,7 +87,7 @@ class Prior:
 class Scores:
     """The mean score of a candidate, in prior sd above the prior mean, larger is better. Private; never printed."""
 
-    def __init__(self, p: FiniteSearch, prior: Prior) -> None:
+    def __init__(self, p: FiniteSearch, prior: FunctionPrior) -> None:
         o, width = p.task.objective, p.task.objective.bounds[1] - p.task.objective.bounds[0]
         self._mean = BoundedMean(o.records, o.bounds, scale=1e-3 * width, higher_is_better=o.higher_is_better)
         self._p, self._prior, self._known = p, prior, dict[int, float]()
@@ -93,25 +95,27 @@ class Scores:
 
     def __call__(self, i: int) -> float:
         if i not in self._known:
-            losses = self._p.task.objective.losses(dict(self._p.listed[i]))
+            losses = self._p.task.objective.losses(dict(self._p.candidates[i]))
             above = self._mean.above_low(self._mean.total(losses))  # bounds far from 0 would round a mean itself
             offset = self._p.task.objective.bounds[0] - self._prior.mean
             self._known[i] = self._sign * (above + offset) / self._prior.scale
         return self._known[i]
 
 
-def halves(p: FiniteSearch) -> tuple[float, float]:
+def halve_budget(p: FiniteSearch) -> tuple[float, float]:
     """(epsilon, delta) of each of the two releases."""
     return p.task.price.amount / 2, p.task.price.delta / 2
 
 
-def correlation(p: FiniteSearch, prior: Prior, k1: float | None) -> float:
+def correlation(p: FiniteSearch, prior: FunctionPrior, k1: float | None) -> float:
     """k1: as given, or from how far one record can move a mean of bounded losses."""
     low, high = p.task.objective.bounds
     return k.data_kernel(p.task.objective.records, high - low, prior.scale) if k1 is None else real("k1", k1)
 
 
-def conditional(p: FiniteSearch, c: k.Constants, prior: Prior, source: str, algorithm: int, *more: str) -> Guarantee:
+def state_conditional(
+    p: FiniteSearch, c: k.Constants, prior: FunctionPrior, source: str, algorithm: int, *more: str
+) -> Guarantee:
     """The guarantee of both releases of Algorithm 1 or 2, with everything it rests on."""
     model = (
         "the validation function is a draw from a known Gaussian process over data sets and hyper-parameters: "
@@ -123,10 +127,12 @@ def conditional(p: FiniteSearch, c: k.Constants, prior: Prior, source: str, algo
         f"are bounded by {min(1.0, spent['sum']):.3g} in all, where delta allows {spent['allowed']:.3g}"
     )
     doubt = (short,) if spent["sum"] > spent["allowed"] * (1 + 1e-9) else ()
-    return state(p, (model, AVERAGE, *more, *doubt), f"Kusner et al. 2015, {source}, composed; constants: {c.version}")
+    return state_guarantee(
+        p, (model, AVERAGE, *more, *doubt), f"Kusner et al. 2015, {source}, composed; constants: {c.version}"
+    )
 
 
-def state(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarantee:
+def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarantee:
     return (
         Guarantee.none(SIMULATED, UNIT)
         if p.task.noise.simulated
@@ -135,15 +141,15 @@ def state(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarant
 
 
 def assess(
-    p: FiniteSearch, c: k.Constants, prior: Prior, pick: Exponential, blur: Laplace, algorithm: int
+    p: FiniteSearch, c: k.Constants, prior: FunctionPrior, pick: Exponential, blur: Laplace, algorithm: int
 ) -> dict[str, Any]:
     """What the release can be worth, from public numbers alone; refuses a nearly uniform choice unless accepted."""
     regret, uniform = k.prior_regret(prior.kernel, p.points, pick.scale)
     deviation = math.sqrt(2) * blur.scale
     sentence = (
-        f"the choice among {len(p.listed)} candidates hides a change of {pick.sensitivity:.3g} prior sd: at best its "
-        f"expected regret is about {regret:.2g} prior sd, where choosing blindly has {uniform:.2g}; the score carries "
-        f"Laplace noise of sd {deviation:.3g} prior sd"
+        f"the choice among {len(p.candidates)} candidates hides a change of {pick.sensitivity:.3g} prior sd: at best "
+        f"its expected regret is about {regret:.2g} prior sd, where choosing blindly has {uniform:.2g}; the score "
+        f"carries Laplace noise of sd {deviation:.3g} prior sd"
     )
     refuse_or_warn(p, regret > NEARLY * uniform, sentence)
     expected = {"expected_regret": regret, "uniform_regret": uniform, "score_noise": deviation, "sentence": sentence}
@@ -177,17 +183,17 @@ def release(
     p: FiniteSearch,
     guarantee: Guarantee,
     payment: Payment | None,
-    prior: Prior,
+    prior: FunctionPrior,
     details: dict[str, Any],
     score: tuple[Laplace, float],
     choice: tuple[Exponential, Array] | None,
 ) -> Release[Tuned]:
     """Debit and commit, then draw the parameters and the score, then record what was drawn."""
-    blur, value = score[0], score[0].checked(score[1])
-    means = choice[0].checked(choice[1]) if choice else None
+    blur, value = score[0], score[0].prepare(score[1])
+    means = choice[0].prepare(choice[1]) if choice else None
     if p.task.ledger is not None and payment is None:
         payment = p.task.ledger.charge(guarantee, f"{p.method}: {p.task.trials} trials")
-    params = dict(p.listed[choice[0].draw(means)]) if choice else {}
+    params = dict(p.candidates[choice[0].draw(means)]) if choice else {}
     sign = 1.0 if p.task.objective.higher_is_better else -1.0
     shown = prior.mean + sign * prior.scale * float(blur.draw(value))
     deviation = math.sqrt(2) * blur.scale * prior.scale

@@ -65,7 +65,7 @@ class RegularisedClassifier:
         self.loss, self.score = choice("loss", loss, LOSSES), choice("score", score, tuple(LIPSCHITZ))
         self.lipschitz, self.bounds, self.sides = LIPSCHITZ[score], (0.0, LARGEST[score]), SIDES[score]
         self.tolerance = positive("tolerance", TOLERANCE[loss] if tolerance is None else tolerance)
-        self._train, self._validation = _signed(X_train, y_train), _signed(X_validation, y_validation)
+        self._train, self._validation = _sign_rows(X_train, y_train), _sign_rows(X_validation, y_validation)
         if self._train.shape[1] != self._validation.shape[1]:
             raise BadInput(
                 f"training and validation rows must have as many columns, got {self._train.shape[1]} and "
@@ -121,7 +121,7 @@ def logistic(Z: Array, strength: float, tolerance: float) -> Array:
             return np.asarray(w)
         p = expit(-(Z @ w))
         w = w - np.linalg.solve((Z.T * (p * (1 - p))) @ Z / n + strength * np.eye(d), g)
-    raise _unsolved("logistic", strength, tolerance)
+    raise _no_solution("logistic", strength, tolerance)
 
 
 def hinge(Z: Array, strength: float, tolerance: float) -> Array:
@@ -145,11 +145,11 @@ def hinge(Z: Array, strength: float, tolerance: float) -> Array:
         gap = strength * (w @ w) + np.maximum(0.0, 1 - Z @ w).mean() - a.mean()
         if 2 * (max(gap, 0.0) + ROUNDING * (1 + strength * (w @ w))) / strength <= tolerance**2:
             return np.asarray(w)
-        a = _polished(Z, strength, a)
-    raise _unsolved("hinge", strength, tolerance)
+        a = _polish(Z, strength, a)
+    raise _no_solution("hinge", strength, tolerance)
 
 
-def _polished(Z: Array, strength: float, a: Array) -> Array:
+def _polish(Z: Array, strength: float, a: Array) -> Array:
     """One exact step on the coordinates strictly inside the box, clipped back into it."""
     free = (a > 1e-9) & (a < 1 - 1e-9)
     if not free.any():
@@ -163,7 +163,7 @@ def _polished(Z: Array, strength: float, a: Array) -> Array:
     return out
 
 
-def _signed(X: ArrayLike, y: ArrayLike) -> Array:
+def _sign_rows(X: ArrayLike, y: ArrayLike) -> Array:
     """Rows y x with |x| <= 1, (n, d)."""
     rows, labels = np.asarray(X), np.asarray(y)
     if rows.ndim != 2 or rows.dtype.kind not in "fiub" or not rows.size:
@@ -179,7 +179,7 @@ def _signed(X: ArrayLike, y: ArrayLike) -> Array:
     return np.asarray(rows * signs[:, None])
 
 
-def _unsolved(loss: str, strength: float, tolerance: float) -> ObjectiveError:
+def _no_solution(loss: str, strength: float, tolerance: float) -> ObjectiveError:
     return ObjectiveError(
         f"the {loss} model at strength {strength:g} was not solved to within {tolerance:g} of its minimiser; scale the "
         "features, use larger strengths or a larger tolerance. The validation set was not looked at"

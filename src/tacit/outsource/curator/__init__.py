@@ -290,7 +290,7 @@ class Curator:
             value = None
         if self._mechanism is None or self._answers is None:
             return (value if value is None or math.isfinite(value) else None), None
-        exact = self._mechanism.checked(self._answers.clipped(value))
+        exact = self._mechanism.prepare(self._answers.clipped(value))
         claims = self._once or self._claims(f"answer for row {row}", self._mechanism.guarantee, {})
         return float(claims.draw(row, lambda: exact, self._mechanism.draw)), claims
 

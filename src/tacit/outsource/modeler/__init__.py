@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tacit.errors import BadInput, choice, count, extra, positive, probability, real
 from tacit.gp.exact import GaussianProcess
-from tacit.gp.fit import Fitted, fit
+from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF
 from tacit.gp.threads import one_thread
 from tacit.outsource.modeler.noisy_inputs import Places, expected, places
@@ -153,7 +153,7 @@ class _Search:
         self.values: list[float] = []
         self.asked = np.zeros(self.n, dtype=bool)
         self.gp: GaussianProcess | None = None
-        self.fitted: Fitted | None = None
+        self.fitted: FittedModel | None = None
         self.own = 0.0
 
     @property
