@@ -234,3 +234,8 @@ def test_thirty_rows_are_too_few() -> None:
 
 def test_simulated_noise_has_no_guarantee() -> None:
     assert quick(table(), noise=Simulation(1)).guarantee.budget is None
+
+
+def test_a_delta_that_does_not_cover_the_sampler_is_refused() -> None:
+    with pytest.raises(BadInput, match="sampler"):
+        train("logistic", table(), target="ill", budget=Budget.approximate(15.0, 1e-9), runs=4, progress=False)

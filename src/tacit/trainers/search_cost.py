@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from tacit.errors import BadInput, GuaranteeError
+from tacit.privacy.bulk_noise import extra_delta
 from tacit.privacy.composed_profile import ComposedProfile
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, epsilon_at, tabulate
@@ -24,7 +25,8 @@ from tacit.privacy.run_laws import NegativeBinomial, RunLaw
 from tacit.privacy.selection import select
 from tacit.trainers.trainer import Base
 
-FLOOR, LOST, BITS = 1e-3, 1e-2, 1e-4  # shares of delta: for the floors of all runs, for lone words, for the sampler
+FLOOR, LOST, BITS = 1e-3, 1e-2, 5e-3  # shares of delta: for the floors of all runs, for lone words, for the sampler
+MOST_DRAWS = 10**11  # numbers that the sampler in bulk may draw in one training
 COLUMNS = 0.2  # mu of the columns, as a share of the budget's own mu
 
 
@@ -40,6 +42,12 @@ class SearchCost:
         if self.budget.notion != "approximate":
             raise BadInput(
                 f"training needs a budget with a delta, such as Budget.approximate(1.0, 1e-6), got ({self.budget})"
+            )
+        least = extra_delta(min(self.budget.amount, 100.0), MOST_DRAWS) / BITS
+        if self.budget.delta < least:
+            raise BadInput(
+                f"at epsilon = {self.budget.amount:g} training needs a delta of at least {least:.1e}, to cover what "
+                f"its sampler may err by, got delta = {self.budget.delta:g}. Nothing was spent"
             )
 
     @property
