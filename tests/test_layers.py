@@ -15,7 +15,7 @@ ALLOWED = {
     "space": {"errors"},
     "objective": {"errors"},
     "schema": {"errors", "schema"},
-    "page": {"errors", "privacy", "page", "__version__"},
+    "page": {"errors", "charts", "privacy", "page", "__version__"},
     "charts": {"errors", "charts"},
     "privacy": GROUND | {"privacy"},
     "accounting": {"privacy"},

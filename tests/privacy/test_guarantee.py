@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy import conversions as c
 from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.operating import at_most
 
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
@@ -179,7 +180,7 @@ def test_the_paragraph_says_how_much_of_what_and_when_it_holds(budget):
     epsilon = budget.amount if budget.notion in ("pure", "approximate") else budget.epsilon(1e-6)
     assert "\n" not in free
     assert f"epsilon = {epsilon:.4g}" in free
-    assert f"a factor of {math.exp(epsilon):.4g}" in free
+    assert f"at most {at_most(math.exp(epsilon), 4)} p" in free
     assert ("delta = 1e-06" in free) == (budget.notion != "pure")
     assert "one patient replaced" in free
     assert "A and B (2020)" in free
@@ -194,7 +195,7 @@ def test_the_paragraph_of_no_guarantee_says_no():
 
 
 def test_a_huge_epsilon_can_still_be_printed():
-    assert "a factor of inf" in str(Guarantee(Budget.pure(1e4)))
+    assert "at most e^1e+04 p, which is hardly a promise" in str(Guarantee(Budget.pure(1e4)))
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ function behind(f, at) {
   const gain = next ? next.utility - p.utility : 0;
   told.push(next ? `The next step, to epsilon ${number(next.epsilon)}, buys ${gain > 1e-9 ? number(gain) : "nothing"} more.`
     : "Nothing that was tested at a larger epsilon is better.");
-  const odds = Math.exp(p.epsilon);
-  told.push(`Epsilon ${number(p.epsilon)} lets the odds on one record move by a factor of ` +
-    `${odds < 1e6 ? number(odds) : "more than a million, which is hardly a promise"}.`);
+  const grown = Math.exp(p.epsilon), but = f.delta ? " + " + f.delta : "";
+  told.push(`At epsilon ${number(p.epsilon)} what is concluded from a release with probability p has, with one record ` +
+    `another, at most probability ${grown < 1e6 ? number(grown) + " p" + but : "1: hardly a promise"}.`);
   told.push(`Epsilon is for ${f.label}${f.delta ? ", delta = " + f.delta : ""}.`);
   return `${f.name}: ${told.join(" ")}`;
 }

@@ -35,8 +35,8 @@ ABOUT = {  # what is said above a table of the file
 WHY = {  # what is said beside a line of it
     "target": "half of the rows train the model and are NOT protected; the other half are, as n records",
     "bounds": "losses outside are clipped; must not come from the data",
-    "epsilon": "how far the odds on one record may move: a factor e^epsilon",
-    "delta": "but for an event of this probability; 1/(10 n) for n records is usual",
+    "epsilon": "what is concluded with probability p has at most e^epsilon p + delta, had one record been another",
+    "delta": "1/(10 n) for n records is usual",
     "trials": "fixed in advance: more trials, more noise in each",
     "evaluate": "or module:function of a row, or - for a person who types",
 }

@@ -19,7 +19,7 @@ from tacit.errors import BadInput, BudgetRefused, count
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
@@ -67,7 +67,7 @@ class Terms:
         one = self.mechanism(noise).guarantee
         if one.budget is None:
             return one
-        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE)
+        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
     def to_json(self) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.charts.operating import operating
 from tacit.page import Html, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.operating import ALARMS
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -21,9 +23,15 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
         rows = [("epsilon", quoted[0]), ("delta", quoted[1] or "0"), ("protects", guarantee.unit)]
         shown += figures(rows)
     shown += f"<p>{escape(str(guarantee))}</p>"
-    if guarantee.assumptions:
-        listed = "".join(f"<li>{escape(a)}</li>" for a in guarantee.assumptions)
-        shown += f"<p>It assumes:</p><ul>{listed}</ul>"
+    for told, listed in (("It assumes", guarantee.assumptions), ("Your code must see to it that", guarantee.premises)):
+        if listed:
+            shown += f"<p>{told}:</p><ul>{''.join(f'<li>{escape(a)}</li>' for a in listed)}</ul>"
+    if guarantee.budget is not None:
+        places = [k / 100 for k in (0, 0.1, 0.3, 1, 2, 3, 5, 8, 12, *range(16, 100, 4), 99.9)]
+        curve = [(a, guarantee.power(a)) for a in places]
+        shown += f"<figure>{operating([*curve, (1.0, 1.0)], (ALARMS, guarantee.power()))}"
+        told = "How often an attacker who accepts so many false alarms is right, at most."
+        shown += f"<figcaption>{told}</figcaption></figure>"
     return shown
 
 

@@ -21,7 +21,7 @@ from tacit.errors import BadInput, ObjectiveError, count, described
 from tacit.objective import called
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import STEADY, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.study_store import StudyStore
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 UNIT = "one test record replaced"
+PREMISES = (
+    "each utility is computed from its own test record and public things alone: no other test record, and nothing "
+    "trained or scaled on one, had a part in it",
+    STEADY,
+)
 SOURCE = "private observations: T x R Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 
 
@@ -76,7 +81,7 @@ class ObservedTest(Claims):
         self.mechanism = BoundedMean(
             records, (0.0, 1.0), budget=share, higher_is_better=better, unit=UNIT, noise=asked.noise
         )
-        whole = Guarantee(Budget.gdp(mu), UNIT, (), SOURCE)
+        whole = Guarantee(Budget.gdp(mu), UNIT, (), SOURCE, premises=PREMISES)
         whole = whole.at(asked.budget.delta) if asked.budget.notion == "approximate" else whole
         self.guarantee = self.mechanism.guarantee if asked.noise.simulated else whole
         terms = {"records": records, "trials": trials, "repeats": repeats, "budget": asked.budget.to_json()}

@@ -185,7 +185,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
     else:
         f = Filter.over(next(b for n in ("zcdp", "gdp", "pure") for b in budgets if b.notion == n))
         total = f.stated(Cost(math.fsum(f.cost(g).amount for g in parts)))
-    return Guarantee(total, parts[0].unit, assumptions, source, parts[0].delta, distance)
+    premises = tuple(dict.fromkeys(p for g in parts for p in g.premises))
+    return Guarantee(total, parts[0].unit, assumptions, source, parts[0].delta, distance, premises)
 
 
 def _with_deltas(parts: list[Guarantee], budgets: list[Budget], delta: float | None) -> Budget:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tacit.errors import BadInput, GuaranteeError, choice, positive, probability, real
 from tacit.privacy import conversions as c
+from tacit.privacy.operating import ALARMS, at_most, power
 
 Notion = Literal["pure", "approximate", "zcdp", "gdp"]
 NOTIONS: tuple[str, ...] = ("pure", "approximate", "zcdp", "gdp")
 LETTER = {"pure": "epsilon", "approximate": "epsilon", "zcdp": "rho", "gdp": "mu"}
 FORMAT = "tacit.guarantee/1"
 RECORD = "one record replaced"
+OWN = (
+    "each loss is computed from its own record and public things alone: no other validation record, and nothing "
+    "trained on one, had a part in it"
+)
+STEADY = "the objective does not fail, or end early, because of what a record holds"
+LOSSES = (OWN, STEADY)
+DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one
 
 
@@ -166,7 +174,8 @@ class Guarantee:
     ``budget`` is None for no guarantee at all. ``assumptions`` empty means unconditional. ``delta`` is where epsilon is
     quoted in print when the notion leaves it open. ``distance`` is not 0 where noise was drawn in bulk: ``budget`` then
     holds for exact noise, and what is drawn is within this total variation of it. Every epsilon and delta given here
-    includes it: (1 + e^epsilon) distance is added to delta.
+    includes it: (1 + e^epsilon) distance is added to delta. ``premises`` are duties of the code that handed in the
+    values, which no data can break and tacit cannot see; they are always printed, and equality does not look at them.
 
     >>> g = Guarantee(Budget.gdp(0.5), unit="one validation record replaced", source="standard composition")
     >>> g.unconditional, g.notion, round(g.epsilon(1e-6), 2)
@@ -181,6 +190,7 @@ class Guarantee:
     source: str = "standard"
     delta: float = QUOTED
     distance: float = 0.0
+    premises: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def none(cls, why: str, unit: str = RECORD) -> Guarantee:
@@ -193,7 +203,7 @@ class Guarantee:
 
     @property
     def unconditional(self) -> bool:
-        """Holds for every data set and every objective."""
+        """Holds for every data set. What the user's own code must do for it is in ``premises``."""
         return self.budget is not None and not self.assumptions
 
     @property
@@ -224,21 +234,47 @@ class Guarantee:
         budget = Budget("approximate", self.epsilon(delta), probability("delta", delta))
         return replace(self, budget=budget, distance=0.0)
 
-    def __str__(self) -> str:
+    def power(self, alarms: float = ALARMS) -> float:
+        """How often, at most, one who accepts this share of false alarms is right; 1 without a guarantee.
+
+        >>> round(Guarantee(Budget.gdp(0.2367)).power(0.05), 4)
+        0.0795
+        """
         if self.budget is None:
-            return f"NO privacy guarantee: {self.source}. Show this only to people who may see the data."
+            return 1.0
+        return power(self.budget.notion, self.budget.amount, self.budget.delta, alarms, self.distance)
+
+    def describe(self) -> list[str]:
+        """The statement in sentences: how much, what that means for people, when it holds, and who proved it."""
+        if self.budget is None:
+            return [f"NO privacy guarantee: {self.source}.", "Show this only to people who may see the data."]
         epsilon, delta = self.quoted() or (0.0, 0.0)
-        but, tail = (f", delta = {delta:g}", f", but for an event of probability {delta:g}") if delta else ("", "")
         near = f"noise within {self.distance:.1g} of the exact law, which delta includes" if self.distance else ""
         held = f"held as {self.notion.upper()}, {self.budget}" if self.notion in ("zcdp", "gdp") else ""
         held = f" ({'; '.join(filter(None, (held, near)))})" if held or near else ""
-        odds = math.exp(epsilon) if epsilon < 700 else math.inf
-        holds = f"only if: {'; '.join(self.assumptions)}" if self.assumptions else "whatever the data are"
-        return (
-            f"Differential privacy with epsilon = {epsilon:.4g}{but}{held}, for {self.unit}. Whoever sees the release "
-            f"and knows all but that one change can move the odds on it by at most a factor of {odds:.4g}{tail}. "
-            f"It holds {holds}. Source: {self.source}."
+        grown = (
+            f"{at_most(math.exp(epsilon), 4)} p" if epsilon < 100 else f"e^{epsilon:.4g} p, which is hardly a promise"
         )
+        holds = (
+            f"It holds only if: {'; '.join(self.assumptions)}."
+            if self.assumptions
+            else "It holds whatever the data are."
+        )
+        duties = f"It presupposes of the user's code: {'; '.join(self.premises)}."
+        return [
+            f"Differential privacy with epsilon = {epsilon:.4g}{f', delta = {delta:g}' if delta else ''}{held}, for "
+            f"{self.unit}.",
+            f"A conclusion drawn from the release with probability p would be drawn with probability at most {grown}"
+            f"{f' + {delta:g}' if delta else ''} had that one change been made.",
+            f"Whoever wants to find out from it whether the change was made, and accepts {ALARMS:.0%} false alarms, "
+            f"finds it out at most {at_most(100 * self.power(), 3)}% of the time.",
+            holds,
+            *([duties] if self.premises else []),
+            f"Source: {self.source}.",
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(self.describe())
 
     def to_json(self) -> dict[str, Any]:
         """A versioned document that from_json reads back to an equal guarantee."""
@@ -247,6 +283,8 @@ class Guarantee:
         about: dict[str, Any] = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
         if self.distance:
             about["distance"] = self.distance
+        if self.premises:
+            about["premises"] = list(self.premises)
         return {"format": FORMAT, **stated, "epsilon": epsilon, "delta": delta, "quoted_at": self.delta, **about}
 
     @classmethod
@@ -262,6 +300,10 @@ class Guarantee:
                 raise BadInput(f"assumptions must be a list, got a {type(assumptions).__name__}")
             assumed = tuple(str(a) for a in assumptions)
             distance = probability("distance", document.get("distance", 0.0), zero=True)
-            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), distance)
+            premises = document.get("premises", [])  # certificates of the first release have none
+            if not isinstance(premises, list):
+                raise BadInput(f"premises must be a list, got a {type(premises).__name__}")
+            told = tuple(str(p) for p in premises)
+            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), distance, told)
         except KeyError as error:
             raise BadInput(f"a guarantee in JSON must have the field {error}") from None

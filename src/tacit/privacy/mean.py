@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, ObjectiveError, count, described, interval, positive
-from tacit.privacy.guarantee import RECORD, Budget
+from tacit.privacy.guarantee import OWN, RECORD, Budget
 from tacit.privacy.mechanisms import LATTICE, Mechanism, one_of
 from tacit.privacy.noise import EXACT, Source, whole_gaussian
 
@@ -37,6 +37,8 @@ class BoundedMean(Mechanism[float]):
     >>> round(mean.scale, 6)
     0.002
     """
+
+    premises = (OWN,)
 
     def __init__(
         self,

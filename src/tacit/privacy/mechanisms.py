@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, GuaranteeError, count, described, positive
-from tacit.privacy.guarantee import RECORD, Budget, Guarantee
+from tacit.privacy.guarantee import DECLARED, RECORD, Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
 
@@ -35,6 +35,7 @@ class Mechanism(Generic[T]):
     guarantee: Guarantee  # set last
     noise: Source
     scale: float
+    premises: tuple[str, ...] = (DECLARED,)  # what it presupposes of the code that hands it a value
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._refuse_change()
@@ -82,7 +83,7 @@ class Mechanism(Generic[T]):
     def _stated(self, budget: Budget, unit: str, source: str, distance: float = 0.0) -> Guarantee:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
-        return Guarantee(budget, unit, (), source, distance=distance)
+        return Guarantee(budget, unit, (), source, distance=distance, premises=self.premises)
 
 
 class Additive(Mechanism[Any]):
@@ -103,8 +104,10 @@ class Additive(Mechanism[Any]):
         size: int = 1,
         unit: str = RECORD,
         noise: Source = EXACT,
+        premises: tuple[str, ...] = (DECLARED,),
     ) -> None:
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
+        self.premises = premises
         if one_of(scale, budget):
             self.scale = usable(scale)  # type: ignore[arg-type]
             amount = self._loss()

@@ -19,7 +19,7 @@ from tacit.privacy.noise import EXACT, Source, array_source, lattice
 from tacit.privacy.release import Release, digest
 from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
-from tacit.trainers.examples import Unreleased
+from tacit.trainers.examples import ENCODED, Unreleased
 from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
 from tacit.trainers.lots import SCHEME, Settings, distinct_lots
 
@@ -141,7 +141,7 @@ class Linear(ByLots):
             epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
         source = f"Avent2020 {algorithm}; {self.label}; {SCHEME.source}"
-        guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta)
+        guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED,))
         if noise.simulated:
             guarantee = Guarantee.none(SIMULATED, UNIT)
         payment = ledger.charge(guarantee, purpose) if ledger is not None else None

@@ -17,6 +17,7 @@ from tacit.schema.matrix import Matrix
 if TYPE_CHECKING:
     import pandas as pd
 
+ENCODED = "features were scaled and encoded by public facts, not by facts read off these records"
 LARGEST = 1e6  # of a feature: beyond it single precision overflows, and a clipped gradient would be no number
 
 

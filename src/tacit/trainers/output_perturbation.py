@@ -25,7 +25,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
 from tacit.space import Array, Float, Params, Space
 from tacit.trainers.dp_sgd import UNIT
-from tacit.trainers.examples import Examples, Unreleased
+from tacit.trainers.examples import ENCODED, Examples, Unreleased
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +173,8 @@ class OutputPerturbation:
             )
         gamma, sigma = _checked(params)
         sensitivity = self.sensitivity(gamma) * (1 + self.room(gamma))
-        mechanism = Gaussian(sensitivity, scale=sigma, size=self.examples.X.shape[1], unit=UNIT, noise=noise)
+        size = self.examples.X.shape[1]
+        mechanism = Gaussian(sensitivity, scale=sigma, size=size, unit=UNIT, noise=noise, premises=(ENCODED,))
         order = list(range(self.examples.records))
         secrets.SystemRandom().shuffle(order)
         w = self._fitted(gamma, np.array([order]))[0]

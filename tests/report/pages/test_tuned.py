@@ -141,7 +141,8 @@ def test_no_guarantee_says_no() -> None:
 
 def test_hidden_observations_are_said_to_be_private() -> None:
     text = page(certificate(**CASES["hidden observations"])).html()
-    assert "<svg" not in text
+    assert text.count("<svg") == text.count('class="operating"') == 1  # what an attacker reaches, and no observation
+    assert "an attacker is right at most" in text
     assert "Its observations are private and are not shown." in text
 
 

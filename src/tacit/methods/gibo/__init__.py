@@ -41,7 +41,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.release import Release, digest
@@ -120,7 +120,7 @@ class GradientSearch:
         budget = self.task.price
         if self.task.noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
-        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE)
+        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
         return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
     def terms(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.state import State
 from tacit.privacy.accounting import compose
 from tacit.privacy.claims import Home
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import STEADY, Budget, Guarantee
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import Source, array_source
 
@@ -61,7 +61,7 @@ def answer_mechanism(answers: PrivateAnswers | None, unit: str, noise: Source) -
     if answers is None:
         return None
     low, high = answers.bounds
-    return Gaussian(high - low, budget=answers.budget, unit=unit, noise=noise)
+    return Gaussian(high - low, budget=answers.budget, unit=unit, noise=noise, premises=(STEADY,))  # it is clipped
 
 
 def table_source(table: Budget, answers: PrivateAnswers | None, queries: int, ledger: Ledger | None) -> Source:

@@ -96,7 +96,7 @@ class NoisyProjection:
         stated = mechanism.guarantee
         inputs = "scale and matrix are public inputs, nothing is fitted to the rows"
         source = "noisy projection (Kenthapadi2013; Gaussian mechanism, Balle and Wang 2018, Theorem 8); " + inputs
-        self.guarantee = stated if stated.budget is None else replace(stated, source=source).at(delta)
+        self.guarantee = stated if stated.budget is None else replace(stated, source=source, premises=()).at(delta)
 
     @property
     def rounding(self) -> float:

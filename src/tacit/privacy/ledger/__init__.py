@@ -245,7 +245,9 @@ class Ledger:
         unit = guarantees[0].unit if guarantees else self._header.unit or RECORD
         assumptions = tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions))
         total = self.filter.stated(charges[-1].spent if charges else NOTHING)
-        return Guarantee(total, unit, assumptions, f"ledger {self.name!r}, {len(charges)} charges")
+        premises = tuple(dict.fromkeys(p for g in guarantees for p in g.premises))
+        source = f"ledger {self.name!r}, {len(charges)} charges"
+        return Guarantee(total, unit, assumptions, source, premises=premises)
 
     def remaining(self) -> Budget:
         """What is left, as a budget of the ledger's own notion."""

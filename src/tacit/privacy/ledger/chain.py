@@ -274,4 +274,7 @@ def _same_guarantee(document: Any, entry: Entry) -> bool:
     honest = quoted is not None and all(
         isinstance(a, (int, float)) and math.isclose(a, b, rel_tol=1e-6) for a, b in zip(shown, quoted, strict=True)
     )
-    return guarantee == entry.guarantee and (honest or plain(list(quoted or ())) == shown)
+    charged = entry.guarantee
+    if charged is None or guarantee != charged or (charged.premises and guarantee.premises != charged.premises):
+        return False
+    return honest or plain(list(quoted or ())) == shown

@@ -86,10 +86,10 @@ def discovery_page(study: StudyFile, *, private: bool = False, again: str = "") 
 
 
 def _test_guarantee(test: dict[str, Any]) -> Guarantee:
-    from tacit.pareto.private_front import SOURCE, UNIT
+    from tacit.pareto.private_front import PREMISES, SOURCE, UNIT
 
     budget = Budget.from_json(test["budget"])
-    whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE)
+    whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=PREMISES)
     return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
 
