@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tacit.charts import svg
-from tacit.charts.svg import Scale, element, path, round_values, words
+from tacit.charts.svg import Ruler, element, path, round_values, words
 
 WIDE = 760
 COLOURS = (*svg.COLOURS, "#222222")
@@ -45,7 +45,7 @@ def bars(title: str, rows: Sequence[Bar], unit: str) -> str:
     """Values above 0 on a logarithmic axis, with spread and, as a tick, the goal."""
     left, top, step = 330.0, 34.0, 24.0
     low, high = _decades([1.0, 10.0, *(v for r in rows for v in r[1:] if v is not None and v > 0)])
-    at, bottom = Scale(low, high, left, WIDE - 70, log=True), top + step * len(rows)
+    at, bottom = Ruler(low, high, left, WIDE - 70, log=True), top + step * len(rows)
     parts = [words(8, 18, title, **BOLD)]
     for v in ticks(low, high, log=True):
         parts.append(path([(at(v), top), (at(v), bottom)], opacity=".15"))
@@ -69,7 +69,7 @@ def curves(title: str, lines: Mapping[str, Points], *, x: str, y: str, log: tupl
     left, right, top, floor = 64.0, WIDE - 20.0, 48.0, 348.0
     points = [p for line in lines.values() for p in line if not log[1] or p[1] > 0]
     ends = [_decades([p[k] for p in points]) if log[k] else _ends([p[k] for p in points]) for k in (0, 1)]
-    across, up = Scale(*ends[0], left, right, log=log[0]), Scale(*ends[1], floor, top, log=log[1])
+    across, up = Ruler(*ends[0], left, right, log=log[0]), Ruler(*ends[1], floor, top, log=log[1])
     parts = [words(8, 18, title, **BOLD)]
     for v in ticks(*ends[0], log=log[0]):
         parts.append(path([(across(v), top), (across(v), floor)], opacity=".12"))

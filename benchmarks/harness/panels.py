@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.charts import BOLD, look, ticks, white_paper
-from tacit.charts.svg import Scale, element, path, words
+from tacit.charts.svg import Ruler, element, path, words
 
 RESULTS = Path(__file__).parents[1] / "results"
 CELL, LEFT, TOP, DEEP = 380.0, 54.0, 44.0, 200.0
@@ -72,11 +72,11 @@ class Axis:
     """Its name, its ends, and where on the paper these are."""
 
     label: str
-    scale: Scale
+    scale: Ruler
 
     @classmethod
     def of(cls, said: Mapping[str, Any], start: float, end: float) -> Axis:
-        return cls(said["label"], Scale(said["low"], said["high"], start, end, log=said.get("log", False)))
+        return cls(said["label"], Ruler(said["low"], said["high"], start, end, log=said.get("log", False)))
 
     def ticks(self) -> list[tuple[float, str]]:
         """Places and words."""

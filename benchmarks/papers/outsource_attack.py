@@ -14,7 +14,7 @@ import statistics
 import numpy as np
 
 from benchmarks import Figure
-from tacit.audit.attacks import recovered
+from tacit.audit.attacks import guess_rows
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.noise import Simulation
 
@@ -55,7 +55,7 @@ def errors(Z: np.ndarray, X: np.ndarray, known: int) -> np.ndarray:
             guess = U[:, :d] * s[:d]
     else:
         index = np.arange(known)
-        guess = recovered(Z, X[index], index)
+        guess = guess_rows(Z, X[index], index)
     return np.linalg.norm(guess - X, axis=1)[known:]
 
 

@@ -148,7 +148,7 @@ def _leaves(document: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def described(value: Any) -> str:
+def type_and_shape(value: Any) -> str:
     """What may be said of a value in an error: its type and shape, never its content."""
     shape = getattr(value, "shape", None)
     return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, choice, count, described, interval
+from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type_and_shape
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -32,7 +32,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise BadInput(f"the objective must be a function of the parameters, got {described(self.function)}")
+            raise BadInput(f"the objective must be a function of the parameters, got {type_and_shape(self.function)}")
         object.__setattr__(self, "records", count("records", self.records))
         object.__setattr__(self, "bounds", interval("bounds", self.bounds))
         choice("direction", self.direction, DIRECTIONS)
@@ -46,7 +46,7 @@ class Objective:
 
         Edges. What the user's function raised is named by type and place, never by message, which may quote a record.
         """
-        answer = called(self.function, params)
+        answer = call_without_message(self.function, params)
         try:
             array = np.asarray(answer)
         except Exception:  # lists of different lengths, or an answer that is computed only now and may quote a record
@@ -54,19 +54,20 @@ class Objective:
         if array.ndim == 0:
             remedy = "it has no return" if answer is None else "return the losses themselves, not their mean"
             raise ObjectiveError(
-                f"the objective must return one number per record, shape ({self.records},), got {described(answer)}: "
+                f"the objective must return one number per record, shape ({self.records},), got "
+                f"{type_and_shape(answer)}: "
                 f"{remedy}"
             )
         if array.shape != (self.records,) or array.dtype.kind not in "fiub":
             other = "" if array.dtype.kind in "fiub" else f" of {array.dtype.type.__name__}, which are not numbers"
             raise ObjectiveError(
-                f"the objective must return one number per record, shape ({self.records},), got {described(array)}"
+                f"the objective must return one number per record, shape ({self.records},), got {type_and_shape(array)}"
                 f"{other}"
             )
         return array
 
 
-def called(function: Callable[[Any], Any], argument: Any, what: str = "objective") -> Any:
+def call_without_message(function: Callable[[Any], Any], argument: Any, what: str = "objective") -> Any:
     """The function's answer; an exception becomes an ObjectiveError without its message."""
     try:
         return function(argument)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, count, described, interval
+from tacit.errors import BadInput, count, interval, type_and_shape
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -77,7 +77,7 @@ class Space:
             if not isinstance(distribution, BaseDistribution):
                 raise BadInput(
                     f"parameter {name!r} must be tacit.Float, tacit.Int, tacit.Choice or an Optuna distribution, "
-                    f"got {described(distribution)}"
+                    f"got {type_and_shape(distribution)}"
                 )
             self.distributions[str(name)] = distribution
 
@@ -95,13 +95,13 @@ class Space:
         points = np.atleast_2d(np.asarray(cube, float))
         if points.shape[1] != self.dimensions:
             raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
-        columns = [_decoded(d, u) for d, u in zip(self.distributions.values(), points.T, strict=True)]
+        columns = [_decode(d, u) for d, u in zip(self.distributions.values(), points.T, strict=True)]
         names = self.names
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def cube(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """Parameters as points of the cube, shape (n, dimensions)."""
-        columns = [_encoded(d, self._column(name, params)) for name, d in self.distributions.items()]
+        columns = [_encode(d, self._column(name, params)) for name, d in self.distributions.items()]
         return np.stack(columns, axis=1)
 
     def features(self, params: Sequence[Mapping[str, Any]]) -> Array:
@@ -111,7 +111,7 @@ class Space:
             values = self._column(name, params)
             options = getattr(d, "choices", None)
             if options is None:
-                columns.append(_encoded(d, values))
+                columns.append(_encode(d, values))
             else:
                 columns += [np.array([_same(v, o) for v in values], float) / math.sqrt(2) for o in options]
         return np.stack(columns, axis=1)
@@ -122,7 +122,7 @@ class Space:
         for d, u in zip(self.distributions.values(), cube.T, strict=True):
             options = getattr(d, "choices", None)
             if options is None:
-                columns.append(_encoded(d, _at(d, u)))
+                columns.append(_encode(d, _at(d, u)))
             else:
                 same = np.array([[_same(v, o) for o in options] for v in options], float) / math.sqrt(2)
                 columns += list(same[_at(d, u)].T)
@@ -192,10 +192,10 @@ class Space:
             document = document.get(name) if isinstance(document, dict) else None
         if not isinstance(document, dict):
             raise BadInput(f"the space file {path} has no table [{table}] of parameters")
-        return cls({name: _described_in_file(name, entry) for name, entry in document.items()})
+        return cls({name: _parse_dimension(name, entry) for name, entry in document.items()})
 
 
-def _described_in_file(name: str, entry: Any) -> Any:
+def _parse_dimension(name: str, entry: Any) -> Any:
     if isinstance(entry, list):
         return Choice(entry)
     rule = f"parameter {name!r} must be a list of options or have low and high (and log, type), got {entry!r}"
@@ -209,7 +209,7 @@ def _described_in_file(name: str, entry: Any) -> Any:
     return Int(low, high, log=log) if kind == "int" else Float(low, high, log=log)
 
 
-def _decoded(d: BaseDistribution, u: Array) -> list[Any]:
+def _decode(d: BaseDistribution, u: Array) -> list[Any]:
     """Values at coordinates u in [0, 1], of their own types."""
     options, at = getattr(d, "choices", None), _at(d, u)
     if options is not None:
@@ -231,7 +231,7 @@ def _at(d: BaseDistribution, u: Array) -> Any:
     return np.clip(raw, low, high)
 
 
-def _encoded(d: BaseDistribution, values: list[Any] | Array) -> Array:
+def _encode(d: BaseDistribution, values: list[Any] | Array) -> Array:
     options = getattr(d, "choices", None)
     if options is not None:
         return np.array([(_position(options, v) + 0.5) / len(options) for v in values])
@@ -257,7 +257,7 @@ def _axis(d: BaseDistribution, per_axis: int) -> list[Any]:
         return list(options)
     low, high = d.low, d.high  # type: ignore[attr-defined]
     ends = [low, high] if per_axis > 1 else []
-    inner = _decoded(d, np.linspace(0, 1, per_axis)[1:-1] if per_axis > 1 else np.array([0.5]))
+    inner = _decode(d, np.linspace(0, 1, per_axis)[1:-1] if per_axis > 1 else np.array([0.5]))
     return [v["x"] for v in _distinct([{"x": v} for v in [*ends[:1], *inner, *ends[1:]]])]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit.canaries import best_one_run, codes, guessed, one_run_bound
+from tacit.audit.canaries import best_one_run, codes, count_guesses, one_run_bound
 from tacit.audit.game import Game, draw_part, part_sizes
 from tacit.audit.games import GAMES, find_game, mechanisms
 from tacit.audit.games.one_run import OneRun
@@ -170,8 +170,8 @@ def test_a_larger_delta_shows_less() -> None:
 
 
 def test_guesses_are_made_where_the_attacker_is_surest() -> None:
-    assert guessed([5.0, -4.0, 0.1, -0.1], [1, 0, 0, 1], share=0.5) == (2, 2)
-    assert guessed([5.0, -4.0, 0.1, -0.1], [1, 0, 0, 1], share=1.0) == (2, 4)
+    assert count_guesses([5.0, -4.0, 0.1, -0.1], [1, 0, 0, 1], share=0.5) == (2, 2)
+    assert count_guesses([5.0, -4.0, 0.1, -0.1], [1, 0, 0, 1], share=1.0) == (2, 4)
     assert best_one_run(np.r_[np.ones(50), -np.ones(50)], np.r_[np.ones(50), np.zeros(50)], delta=0.0)["guesses"] == 100
 
 

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tacit.charts.fronts import BROAD, NARROW, FrontChart, Staircase
+from tacit.charts.fronts import BROAD, NARROW, FrontChart, FrontLine
 
-LINE = Staircase("sgd", ((0.1, 0.9, 0.92, 0.88), (1.0, 0.4, 0.5, 0.3)), ((0.5, 0.95), (1e9, 0.1)), "sgd [delta = 0]")
+LINE = FrontLine("sgd", ((0.1, 0.9, 0.92, 0.88), (1.0, 0.4, 0.5, 0.3)), ((0.5, 0.95), (1e9, 0.1)), "sgd [delta = 0]")
 
 
-def chart(*fronts: Staircase) -> FrontChart:
+def chart(*fronts: FrontLine) -> FrontChart:
     return FrontChart(fronts, "title", "about", ("epsilon (delta = 0)", "error"), "NOT PRIVATE: only for some.")
 
 
@@ -45,6 +45,6 @@ def test_geometry_places_a_point_where_the_chart_does() -> None:
 
 
 def test_a_chart_without_points_can_be_drawn_and_saved(tmp_path: Path) -> None:
-    empty = chart(Staircase("none", ()))
+    empty = chart(FrontLine("none", ()))
     ElementTree.parse(empty.save(tmp_path / "f.svg"))
     assert empty.ends == (0.1, 10.0, 0.0, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from tacit.charts.lines import falling, panels, spark, trace
+from tacit.charts.lines import falling_line, panels, spark, trace
 
 
 def test_every_observation_is_a_dot_within_the_drawing() -> None:
@@ -22,12 +22,12 @@ def test_every_observation_is_a_dot_within_the_drawing() -> None:
 
 
 def test_values_that_have_no_logarithm_leave_a_gap() -> None:
-    assert falling([1.0, 0.0, 0.1], "t", "step").count("<circle") == 2 * 2
-    assert "<circle" not in falling([0.0, -1.0], "t", "step")
+    assert falling_line([1.0, 0.0, 0.1], "t", "step").count("<circle") == 2 * 2
+    assert "<circle" not in falling_line([0.0, -1.0], "t", "step")
 
 
 def test_a_constant_line_is_drawn() -> None:
-    for drawn in (spark([2.0, 2.0]), falling([2.0, 2.0], "t", "step"), trace([2.0, 2.0], 0.0, None)):
+    for drawn in (spark([2.0, 2.0]), falling_line([2.0, 2.0], "t", "step"), trace([2.0, 2.0], 0.0, None)):
         assert "nan" not in drawn
 
 

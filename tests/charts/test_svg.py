@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.charts.svg import Scale, element, legend, mark, paper, round_powers, round_values, words
+from tacit.charts.svg import Ruler, element, legend, mark, paper, round_powers, round_values, words
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.booleans())
 def test_a_scale_keeps_the_order_and_the_ends(a: float, b: float, log: bool) -> None:
-    scale = Scale(1e-3, 1e3, 10.0, 110.0, log=log)
+    scale = Ruler(1e-3, 1e3, 10.0, 110.0, log=log)
     assert 10.0 <= scale(min(a, b)) <= scale(max(a, b)) <= 110.0
     assert (scale(0.0), scale(1e9)) == (10.0, 110.0)
 
 
 def test_an_axis_may_point_down_and_a_scale_may_be_one_point() -> None:
-    assert Scale(0.0, 1.0, 100.0, 0.0)(0.25) == 75.0
-    assert Scale(2.0, 2.0, 5.0, 9.0)(2.0) == 5.0
+    assert Ruler(0.0, 1.0, 100.0, 0.0)(0.25) == 75.0
+    assert Ruler(2.0, 2.0, 5.0, 9.0)(2.0) == 5.0
 
 
 def test_names_cannot_leave_their_element() -> None:

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, described
+from tacit.errors import BadInput, type_and_shape
 
 Array = NDArray[np.float64]
 CLOSE = 1e-6  # an error below this share of the rows' spread is a row given back
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovery:
     """What came back. ``error`` is the largest distance of an unknown row from its guess, over the rows' spread."""
 
     rows: Array  # (n, d): the attacker's guess of every row
@@ -35,7 +35,7 @@ class Recovered:
         return f"{self.known} known rows give back {self.share:.0%} of the others (largest error {self.error:.2g})"
 
 
-def known_rows(published: ArrayLike, rows: ArrayLike, known: int | ArrayLike) -> Recovered:
+def known_rows(published: ArrayLike, rows: ArrayLike, known: int | ArrayLike) -> Recovery:
     """Attack a published table (n, r) of images of ``rows`` (n, d), of which the attacker knows ``known``.
 
     ``known`` is a number of rows, taken from the top, or their indices. The attacker uses the published table and the
@@ -50,19 +50,21 @@ def known_rows(published: ArrayLike, rows: ArrayLike, known: int | ArrayLike) ->
     """
     Z, X = np.asarray(published, float), np.asarray(rows, float)
     if Z.ndim != 2 or X.ndim != 2 or len(Z) != len(X):
-        raise BadInput(f"a published table (n, r) and its rows (n, d) are needed, got {described(Z)}, {described(X)}")
+        raise BadInput(
+            f"a published table (n, r) and its rows (n, d) are needed, got {type_and_shape(Z)}, {type_and_shape(X)}"
+        )
     index = np.arange(known) if isinstance(known, (int, np.integer)) else np.asarray(known)
     if not 1 <= len(index) < len(X):
         raise BadInput(f"known rows must be at least 1 and fewer than all {len(X)}, got {len(index)}")
-    guess = recovered(Z, X[index], index)
+    guess = guess_rows(Z, X[index], index)
     hidden = np.setdiff1d(np.arange(len(X)), index)
     spread = float(np.sqrt(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))) or 1.0
     error = np.linalg.norm(guess[hidden] - X[hidden], axis=1) / spread
     share = float(np.mean(error < CLOSE))
-    return Recovered(guess, float(error.max()), float(np.median(error)), share, len(index))
+    return Recovery(guess, float(error.max()), float(np.median(error)), share, len(index))
 
 
-def recovered(published: Array, known: Array, index: NDArray[Any]) -> Array:
+def guess_rows(published: Array, known: Array, index: NDArray[Any]) -> Array:
     """The attacker's guess (n, d) of every row, from the published table (n, r) and k known rows (k, d).
 
     The published rows span few directions if they are images of few columns; only those are used, so that the

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
-from tacit.audit.scores import Score, fitted
-from tacit.errors import BadInput, choice, described, probability
+from tacit.audit.scores import Score, learn_scores
+from tacit.errors import BadInput, choice, probability, type_and_shape
 from tacit.privacy.conversions import gdp_epsilon
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ CAUTION = 1e-3  # in choosing: the best of many thresholds is a lucky one, and l
 
 
 @dataclass(frozen=True)
-class Found:
+class CountedEvent:
     """The one event that was counted, and what follows from it.
 
     ``separated`` says that the event always happened on one data set and never on the other: the bound is then as
@@ -92,14 +92,14 @@ def mu_bound(outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, confidence:
 
 def counted(
     outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, delta: float, confidence: float = 0.99, family: str = "any"
-) -> Found:
+) -> CountedEvent:
     """As ``lower_bound``, with the event that was counted."""
     here, there = _outputs(outputs, outputs_of_neighbour)
     delta, level = probability("delta", delta, zero=True), (1 - probability("confidence", confidence)) / 2
     choice("family", family, FAMILIES)
     first, second = _parts(here, 0), _parts(there, 1)
     best: tuple[float, Score, float, bool, bool] | None = None
-    for score in fitted(first[0], second[0]):
+    for score in learn_scores(first[0], second[0]):
         a, b = score(first[1]), score(second[1])
         for value, threshold, above, swapped in _events(a, b, delta, level, family):
             if best is None or value > best[0]:
@@ -107,12 +107,12 @@ def counted(
     assert best is not None  # there is always a score and an event
     _, score, threshold, above, swapped = best
     p_outputs, q_outputs = (second[2], first[2]) if swapped else (first[2], second[2])
-    p_seen, q_seen = (int(_happened(score(x), threshold, above).sum()) for x in (p_outputs, q_outputs))
+    p_seen, q_seen = (int(_event_mask(score(x), threshold, above).sum()) for x in (p_outputs, q_outputs))
     low, high = _low(p_seen, len(p_outputs), level), _high(q_seen, len(q_outputs), level)
     epsilon = max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
     mu = max(0.0, float(ndtri(low) - ndtri(high))) if low > 0 and high < 1 else 0.0
     apart = p_seen == len(p_outputs) and q_seen == 0
-    return Found(epsilon, mu, p_seen, len(p_outputs), q_seen, len(q_outputs), score.name, apart)
+    return CountedEvent(epsilon, mu, p_seen, len(p_outputs), q_seen, len(q_outputs), score.name, apart)
 
 
 def clopper_pearson(seen: int, of: int, level: float) -> tuple[float, float]:
@@ -157,7 +157,7 @@ def _events(a: Array, b: Array, delta: float, level: float, family: str) -> Iter
             yield float(value[i]), float(cuts[i]), above, swapped
 
 
-def _happened(scores: Array, threshold: float, above: bool) -> Any:
+def _event_mask(scores: Array, threshold: float, above: bool) -> Any:
     return scores > threshold if above else scores <= threshold
 
 
@@ -172,7 +172,7 @@ def _outputs(here: ArrayLike, there: ArrayLike) -> tuple[Any, Any]:
     """Both as (runs, size): floats as they are; labels, words too, as numbers of one list."""
     first, second = np.asarray(here), np.asarray(there)
     if first.ndim not in (1, 2) or first.shape[1:] != second.shape[1:] or not first.size:
-        shapes = f"{described(first)} and {described(second)}"
+        shapes = f"{type_and_shape(first)} and {type_and_shape(second)}"
         raise BadInput(f"outputs must be (runs,) or (runs, size), of one size on both data sets, got {shapes}")
     if min(len(first), len(second)) < LEAST:
         raise BadInput(f"at least {LEAST} runs on each data set are needed, got {len(first)} and {len(second)}")

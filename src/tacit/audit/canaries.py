@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.errors import BadInput, count, described, probability
+from tacit.errors import BadInput, count, probability, type_and_shape
 
 GUESSED = (0.1, 0.2, 0.33, 0.5, 1.0)  # shares of the canaries that the attacker may guess, fixed before the run
 
@@ -58,14 +58,16 @@ def _chance(epsilon: float, v: int, r: int, m: int, delta: float) -> float:
     return above + alpha * m * delta
 
 
-def guessed(scores: ArrayLike, coins: ArrayLike, *, share: float) -> tuple[int, int]:
+def count_guesses(scores: ArrayLike, coins: ArrayLike, *, share: float) -> tuple[int, int]:
     """(right, guesses) of an attacker who calls the sign of a score, on the ``share`` of canaries with the largest.
 
     ``coins`` are 1 and 0, shape (m,); scores (m,) are positive where the coin looks like 1.
     """
     s, c = np.asarray(scores, float), np.asarray(coins)
     if s.shape != c.shape or s.ndim != 1:
-        raise BadInput(f"scores and coins must have one shape (canaries,), got {described(s)} and {described(c)}")
+        raise BadInput(
+            f"scores and coins must have one shape (canaries,), got {type_and_shape(s)} and {type_and_shape(c)}"
+        )
     guesses = max(1, round(share * len(s)))
     sure = np.argsort(-np.abs(s), kind="stable")[:guesses]
     return int(np.sum((s[sure] > 0) == (c[sure] == 1))), guesses
@@ -76,7 +78,7 @@ def best_one_run(scores: ArrayLike, coins: ArrayLike, *, delta: float, confidenc
     each = 1 - (1 - probability("confidence", confidence)) / len(GUESSED)
     found = []
     for share in GUESSED:
-        right, guesses = guessed(scores, coins, share=share)
+        right, guesses = count_guesses(scores, coins, share=share)
         bound = one_run_bound(right, guesses, canaries=len(np.asarray(coins)), delta=delta, confidence=each)
         found.append({"epsilon": bound, "right": right, "guesses": guesses})
     return {**max(found, key=lambda f: f["epsilon"]), "canaries": len(np.asarray(coins))}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit.bounds import counted
-from tacit.errors import BadInput, described
+from tacit.errors import BadInput, type_and_shape
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Simulation, Source
@@ -160,10 +160,10 @@ def draw_part(game: Game, side: int, number: int, runs: int, *, exact: bool, see
     noise: Source = EXACT if exact else Simulation(np.random.default_rng((seed, side, number)))
     outputs = np.asarray(game.draw(side, runs, noise))
     if outputs.ndim not in (1, 2) or len(outputs) != runs:
-        raise BadInput(f"game {game.name!r} must give {runs} outputs for {runs} runs, got {described(outputs)}")
+        raise BadInput(f"game {game.name!r} must give {runs} outputs for {runs} runs, got {type_and_shape(outputs)}")
     return outputs
 
 
-def repeated(one: Callable[[Source], Any]) -> Callable[[int, Source], Outputs]:
+def repeat(one: Callable[[Source], Any]) -> Callable[[int, Source], Outputs]:
     """Outputs of many runs from a function that makes one."""
     return lambda runs, noise: np.array([one(noise) for _ in range(runs)])

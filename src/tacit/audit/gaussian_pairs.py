@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, described, probability, real
+from tacit.errors import BadInput, probability, real, type_and_shape
 
 Array = NDArray[np.float64]
 LEAN = 0.5
@@ -119,7 +119,7 @@ def _independent(mean: ArrayLike, covariance: ArrayLike, other_mean: ArrayLike, 
     S0, S1 = np.atleast_2d(np.asarray(covariance, float)), np.atleast_2d(np.asarray(other, float))
     d = len(m0)
     if m1.shape != (d,) or S0.shape != (d, d) or S1.shape != (d, d):
-        shapes = ", ".join(described(x) for x in (m0, S0, m1, S1))
+        shapes = ", ".join(type_and_shape(x) for x in (m0, S0, m1, S1))
         raise BadInput(f"two Gaussians need means (d,) and covariances (d, d), got {shapes}")
     B0, B1 = _basis(S0), _basis(S1)
     gap = m0 - m1

@@ -30,11 +30,11 @@ class Score:
         return np.asarray(self.function(outputs), float)
 
 
-def fitted(a: Array, b: Array) -> Iterator[Score]:
+def learn_scores(a: Array, b: Array) -> Iterator[Score]:
     """Scores learnt from outputs a and b of the two data sets, (runs, size) each."""
     if a.shape[1] == 1:
         yield Score("the output itself", _only)
-        yield from _binned(a[:, 0], b[:, 0])
+        yield from _frequency_scores(a[:, 0], b[:, 0])
         return
     few = min(len(a), len(b))
     yield _linear("a linear discriminant", a, b, _same)
@@ -48,7 +48,7 @@ def fitted(a: Array, b: Array) -> Iterator[Score]:
     if a.shape[1] <= 8:
         for j in range(a.shape[1]):
             yield Score(f"coordinate {j}", lambda x, j=j: x[:, j])  # type: ignore[misc]
-            for s in _binned(a[:, j], b[:, j]):
+            for s in _frequency_scores(a[:, j], b[:, j]):
                 yield Score(f"coordinate {j}, {s.name}", lambda x, j=j, s=s: s(x[:, j : j + 1]))  # type: ignore[misc]
 
 
@@ -56,7 +56,7 @@ def _only(x: Array) -> Array:
     return x[:, 0]
 
 
-def _binned(a: Array, b: Array) -> Iterator[Score]:
+def _frequency_scores(a: Array, b: Array) -> Iterator[Score]:
     """How much more often a value, or its bin, was seen on the one side: the logarithm of smoothed frequencies."""
     pooled = np.concatenate([a, b])
     values = np.unique(pooled)
@@ -76,16 +76,16 @@ def _linear(name: str, a: Array, b: Array, features: Callable[[Array], Array]) -
     """Fisher's discriminant with a ridge, on standardised features."""
     centre, spread = _scales(np.concatenate([a, b]))
 
-    def made(x: Array) -> Array:
+    def transform(x: Array) -> Array:
         return features(np.clip((x - centre) / spread, -1e3, 1e3))
 
-    A, B = made(a), made(b)
+    A, B = transform(a), transform(b)
     inside = np.cov(A.T) + np.cov(B.T)
     inside = np.atleast_2d(inside)
     ridge = 1e-6 * np.trace(inside) / len(inside) + 1e-12
     ridge += np.trace(inside) / len(inside) * len(inside) / (50.0 * min(len(a), len(b)))
     w = np.linalg.solve(inside + ridge * np.eye(len(inside)), A.mean(axis=0) - B.mean(axis=0))
-    return Score(name, lambda x: made(x) @ w)
+    return Score(name, lambda x: transform(x) @ w)
 
 
 def _scales(x: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import Any
 from tacit.charts.svg import (
     COLOURS,
     DASHES,
-    Scale,
+    Ruler,
     element,
     frame,
     legend,
@@ -32,7 +32,7 @@ SMALLEST = 1e-4  # epsilons below, and 0, are drawn here: a logarithm has no zer
 
 
 @dataclass(frozen=True)
-class Staircase:
+class FrontLine:
     """One front by rising epsilon: (epsilon, value, best, worst) each, and dots (epsilon, value) of all tests."""
 
     name: str
@@ -48,7 +48,7 @@ class FrontChart:
     ``who`` says who may see it; a narrow drawing leaves what follows its colon to the page around it.
     """
 
-    fronts: tuple[Staircase, ...]
+    fronts: tuple[FrontLine, ...]
     title: str
     about: str
     labels: tuple[str, str]  # of epsilon and of the values
@@ -78,8 +78,8 @@ class FrontChart:
     def draw(self, width: int) -> str:
         """The chart as SVG."""
         broad, floor, ends = width == BROAD, HEIGHT - BELOW, self.ends
-        x = Scale(ends[0], ends[1], LEFT, width - RIGHT, log=True)
-        y = Scale(ends[2], ends[3], floor, TOP)
+        x = Ruler(ends[0], ends[1], LEFT, width - RIGHT, log=True)
+        y = Ruler(ends[2], ends[3], floor, TOP)
         ticks = plain_ticks(round_powers(*ends[:2])), plain_ticks(round_values(*ends[2:]))
         labels = (self.labels[0] if broad else "epsilon", self.labels[1])
         parts = frame((LEFT, TOP, width - RIGHT, floor), (x, y), ticks, labels, grid=True)
@@ -135,7 +135,7 @@ class FrontChart:
         return file.getvalue()
 
 
-def _front(front: Staircase, x: Scale, y: Scale, i: int) -> list[str]:
+def _front(front: FrontLine, x: Ruler, y: Ruler, i: int) -> list[str]:
     colour = COLOURS[i % len(COLOURS)]
     parts = [
         element("circle", cx=x(e), cy=y(v), r="2", opacity=".3")
@@ -151,14 +151,14 @@ def _front(front: Staircase, x: Scale, y: Scale, i: int) -> list[str]:
 
 
 def _stairs(
-    points: Sequence[tuple[float, float, float, float]], x: Scale, y: Scale, k: int
+    points: Sequence[tuple[float, float, float, float]], x: Ruler, y: Ruler, k: int
 ) -> list[tuple[float, float]]:
     """A step to the right from each point to the next: what was reached at a smaller epsilon is reached here too."""
     ends = [*(p[0] for p in points[1:]), x.high]
     return [corner for p, e in zip(points, ends, strict=True) for corner in ((x(p[0]), y(p[k])), (x(e), y(p[k])))]
 
 
-def _plot(axes: Any, front: Staircase, i: int, high: float) -> None:
+def _plot(axes: Any, front: FrontLine, i: int, high: float) -> None:
     colour, name = COLOURS[i % len(COLOURS)], front.longer_name or front.name
     dash = tuple(map(int, DASHES[i % len(DASHES)].split()))
     if front.dots:

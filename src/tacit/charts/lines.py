@@ -13,7 +13,7 @@ from tacit.charts.svg import (
     COLOURS,
     DASHES,
     Places,
-    Scale,
+    Ruler,
     Ticks,
     element,
     frame,
@@ -28,7 +28,7 @@ from tacit.charts.svg import (
 HEIGHT, LEFT, BELOW, PAD = 260, 64, 40, 12
 SIZES = (("broad", 720), ("narrow", 350))
 INK = "var(--mark, #0072b2)"  # the page's own, which is lighter in the dark
-Inside = Callable[[Scale, Scale], list[str]]
+Inside = Callable[[Ruler, Ruler], list[str]]
 
 
 def trace(
@@ -52,7 +52,7 @@ def trace(
     level = [] if score is None else [score - around, score + around]
     low, high = min([*level, *values]) - 2 * noise, max([*level, *values]) + 2 * noise
 
-    def inside(x: Scale, y: Scale) -> list[str]:
+    def inside(x: Ruler, y: Ruler) -> list[str]:
         parts = []
         if score is not None:
             left, right = LEFT, x.end + PAD
@@ -75,17 +75,17 @@ def trace(
     return _twice((title, about), len(values), (low, high), ticks, f"{what[1]}, in order", inside)
 
 
-def falling(values: Sequence[float], title: str, label: str) -> str:
+def falling_line(values: Sequence[float], title: str, label: str) -> str:
     """A line of positive numbers on a logarithmic scale; others leave a gap.
 
-    >>> falling([1.0, 0.1], "a line", "step").count("<svg")
+    >>> falling_line([1.0, 0.1], "a line", "step").count("<svg")
     2
     """
     logs = [math.log10(v) if v > 0 and math.isfinite(v) else None for v in values]
     known = [v for v in logs if v is not None] or [0.0]
     low, high = min(known), max(known)
 
-    def inside(x: Scale, y: Scale) -> list[str]:
+    def inside(x: Ruler, y: Ruler) -> list[str]:
         places = [(x(i + 0.5), y(v)) for i, v in enumerate(logs) if v is not None]
         dots = [element("circle", cx=a, cy=b, r=2.5) for a, b in places]
         return [path(places, stroke=INK, stroke_width=2), *dots] if places else []
@@ -101,7 +101,7 @@ def spark(values: Sequence[float]) -> str:
     >>> "<path" in spark([1.0, 2.0])
     True
     """
-    x, y = Scale(0, max(1, len(values) - 1), 4, 140), Scale(min(values), max(values), 28, 4)
+    x, y = Ruler(0, max(1, len(values) - 1), 4, 140), Ruler(min(values), max(values), 28, 4)
     places = [(x(i), y(v)) for i, v in enumerate(values)]
     last = element("circle", cx=places[-1][0], cy=places[-1][1], r=3.5)
     look = {"class_": "spark", "viewBox": "0 0 144 32", "aria_hidden": "true", "fill": "currentColor"}
@@ -115,8 +115,8 @@ def _twice(
     floor, drawn, ticks = HEIGHT - BELOW, "", list(ticks)
     span = (ends[1] - ends[0]) or 1.0
     for size, width in SIZES:
-        x = Scale(0, many, LEFT + PAD, width - 2 * PAD)
-        y = Scale(ends[0], ends[0] + span, floor - PAD, PAD)
+        x = Ruler(0, many, LEFT + PAD, width - 2 * PAD)
+        y = Ruler(ends[0], ends[0] + span, floor - PAD, PAD)
         places = [(i + 0.5, str(i + 1)) for i in sorted({0, many // 2, many - 1})]
         parts = frame((LEFT, PAD, width - PAD, floor), (x, y), (places, ticks), (label, ""))
         parts += inside(x, y)
@@ -151,7 +151,7 @@ def panels(
     for i, (name, lines) in enumerate(curves.items()):
         left = LEFT + i * (panel + gap)
         right = left + panel
-        scales = Scale(x[0], x[-1], left, right, log=True), Scale(0, most, floor, top)
+        scales = Ruler(x[0], x[-1], left, right, log=True), Ruler(0, most, floor, top)
         up = [] if i else [(v, f"{v:.2g}") for v in (most * k / 4 for k in range(5))]
         parts += frame((left, top, right, floor), scales, (across, up), (labels[0], "" if i else labels[1]))
         parts.append(words(left, top - 14, name, font_weight=600))
@@ -162,15 +162,15 @@ def panels(
             parts.append(words(right, y - 4, word, text_anchor="end", font_size=11))
         for j, line in enumerate(names):
             places: Places = [(scales[0](a), scales[1](v)) for a, v in zip(x, lines[line], strict=True)]
-            parts.append(path(places, **_dashed(j), stroke_width=3.5 if line == strong else 1.8))
+            parts.append(path(places, **_look(j), stroke_width=3.5 if line == strong else 1.8))
 
     def sample(j: int, a: float, b: float) -> str:
-        return path([(a, b), (a + 26, b)], **_dashed(j), stroke_width=2.5)
+        return path([(a, b), (a + 26, b)], **_look(j), stroke_width=2.5)
 
     shown = [f"{n} (recommended)" if n == strong else n for n in names]
     parts += legend(shown, (LEFT, width, floor + 62), sample, wide=26)
     return paper(parts, (width, height), title=said[0], about=said[1])
 
 
-def _dashed(j: int) -> dict[str, Any]:
+def _look(j: int) -> dict[str, Any]:
     return {"stroke": COLOURS[j % len(COLOURS)], "stroke_dasharray": DASHES[j % len(DASHES)]}

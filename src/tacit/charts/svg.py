@@ -19,10 +19,10 @@ Places = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Scale:
+class Ruler:
     """From values between ``low`` and ``high`` to places between ``start`` and ``end``; others stand at an end.
 
-    >>> Scale(1.0, 100.0, 0.0, 50.0, log=True)(10.0)
+    >>> Ruler(1.0, 100.0, 0.0, 50.0, log=True)(10.0)
     25.0
     """
 
@@ -91,7 +91,7 @@ def mark(x: float, y: float, i: int, **more: Any) -> str:
 
 def frame(
     box: tuple[float, float, float, float],
-    scales: tuple[Scale, Scale],
+    scales: tuple[Ruler, Ruler],
     ticks: tuple[Ticks, Ticks],
     labels: tuple[str, str],
     *,

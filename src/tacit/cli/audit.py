@@ -74,7 +74,7 @@ def audit_command(
         raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
     how: dict[str, Any] = {"claim": claim, "confidence": confidence, "exact": exact, "seed": seed, "out": out}
     with ExitStack() as stack:
-        stack.enter_context(explain_stop(_left(out)))
+        stack.enter_context(explain_stop(_explain_leftovers(out)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         audit = run_game(method, trials, **how, executor=pool, progress=not (as_json or quiet))
     files = [str(path) for path in write(audit, out)] if out is not None else []
@@ -104,7 +104,7 @@ def _outsource(
     print_result({**document, "attack": [asdict(a) for a in found]}, as_json, format_attack(found, size))
 
 
-def _left(out: Path | None) -> str:
+def _explain_leftovers(out: Path | None) -> str:
     """What an end before the end leaves, and how to go on."""
     if out is None:
         return "Nothing is kept: give --out FOLDER to be able to go on"

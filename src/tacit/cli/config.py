@@ -104,7 +104,7 @@ def _options(
                 f"{path}: {place} holds a secret in clear, which this file may not. Leave the password out of the URL: "
                 "PGPASSWORD and ~/.pgpass are read"
             )
-        made[parameters[name]] = _typed(path, place, value, hints[parameters[name]], ".".join((*trail, key)))
+        made[parameters[name]] = _convert(path, place, value, hints[parameters[name]], ".".join((*trail, key)))
     return _one_budget(path, trail, made, typed)
 
 
@@ -127,7 +127,7 @@ def _one_budget(path: Path, trail: tuple[str, ...], made: dict[str, Any], typed:
     return {name: value for name, value in made.items() if name not in replaced}
 
 
-def _typed(path: Path, place: str, value: Any, hint: Any, address: str) -> Any:
+def _convert(path: Path, place: str, value: Any, hint: Any, address: str) -> Any:
     """The value as the option wants it."""
     options = [h for h in typing.get_args(hint) if h is not type(None)] if _is_union(hint) else [hint]
     wanted, inner = options[0], typing.get_args(options[0])
@@ -137,9 +137,9 @@ def _typed(path: Path, place: str, value: Any, hint: Any, address: str) -> Any:
     if kind is list and isinstance(value, dict):
         return [f"{name}={json.dumps(v)}" for name, v in value.items()]
     if kind is tuple and isinstance(value, list) and len(value) == len(inner):
-        return tuple(_typed(path, place, v, h, address) for v, h in zip(value, inner, strict=True))
+        return tuple(_convert(path, place, v, h, address) for v, h in zip(value, inner, strict=True))
     if kind is list and isinstance(value, list):
-        return [_typed(path, place, v, inner[0], address) for v in value]
+        return [_convert(path, place, v, inner[0], address) for v in value]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind is bool or isinstance(value, bool):

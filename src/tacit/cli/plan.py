@@ -51,14 +51,14 @@ def plan_command(
         candidates=candidates,
         want=want,
     )
-    files = {"picture": _saved(made.picture(), picture)} if picture is not None else {}
+    files = {"picture": _save(made.picture(), picture)} if picture is not None else {}
     for note in made.notes:
         remark(note)
     text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
     print_result({**made.to_json(), "files": files}, as_json, text)
 
 
-def _saved(svg: str, path: Path) -> str:
+def _save(svg: str, path: Path) -> str:
     if path.suffix != ".svg":
         raise BadInput(f"a picture is saved as .svg, got {path.name}")
     try:

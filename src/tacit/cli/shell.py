@@ -118,7 +118,7 @@ def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool that leaves Ctrl-C to its parent, which then ends it at once: what workers hold would be lost anyway."""
     from concurrent.futures import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(workers, initializer=_left_to_the_parent)
+    pool = ProcessPoolExecutor(workers, initializer=_leave_signals_to_parent)
     try:
         yield pool
     except BaseException:
@@ -130,38 +130,38 @@ def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
-def _left_to_the_parent() -> None:
+def _leave_signals_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def run(app: Callable[..., Any]) -> int:
     """Run the command and return its exit code; whatever goes wrong becomes one line on standard error."""
-    with _hearing_sigterm():
+    with _hear_sigterm():
         try:
             code = app(prog_name="tacit", standalone_mode=False)
             sys.stdout.flush()
             return code if isinstance(code, int) else DONE
         except KeyboardInterrupt as stop:
-            return _said(str(Stopped(stop, "")), Stopped(stop, "").code)
+            return _fail(str(Stopped(stop, "")), Stopped(stop, "").code)
         except typer.Abort:
-            return _said("no answer. Nothing was done", FAILED)
+            return _fail("no answer. Nothing was done", FAILED)
         except UsageError as error:
             return _usage(error)
         except TacitError as error:
-            return _said(LIBRARY.sub(COMMAND, str(error)), _code(error))
+            return _fail(LIBRARY.sub(COMMAND, str(error)), _code(error))
         except BrokenPipeError:
-            return _deaf(FAILED)
+            return _silence_stdout(FAILED)
         except OSError as error:
             where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else "standard output"
             said = (
                 f"{where} cannot be used: {error.strerror or type(error).__name__}. Make room, or choose another place"
             )
-            return _deaf(_said(said, FAILED))
+            return _silence_stdout(_fail(said, FAILED))
         except Exception as error:
             if os.environ.get(DEBUG):
                 traceback.print_exc()
-            return _said(_defect(error), FAILED)
+            return _fail(_defect(error), FAILED)
 
 
 def _code(error: TacitError) -> int:
@@ -171,7 +171,7 @@ def _code(error: TacitError) -> int:
     return REFUSED if isinstance(error, BudgetRefused) else USAGE if usage else FAILED
 
 
-def _said(text: str, code: int) -> int:
+def _fail(text: str, code: int) -> int:
     with suppress(OSError):
         typer.echo(f"tacit: {text}", err=True)
     return code
@@ -186,7 +186,7 @@ def _usage(error: Any) -> int:
     if getattr(error, "option_name", "") == "--config":
         message = "--config stands before the verb: tacit --config FILE VERB"
     path = error.ctx.command_path if error.ctx else " ".join(["tacit", *_verb(sys.argv[1:])])
-    return _said(f"{message}{'' if message[-1:] in '.?' else '.'} See {path} --help", USAGE)
+    return _fail(f"{message}{'' if message[-1:] in '.?' else '.'} See {path} --help", USAGE)
 
 
 def _verb(words: list[str]) -> list[str]:
@@ -212,7 +212,7 @@ def _defect(error: Exception) -> str:
     )
 
 
-def _deaf(code: int) -> int:
+def _silence_stdout(code: int) -> int:
     """Nobody reads standard output any more: nothing else is written there, not even at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -220,15 +220,15 @@ def _deaf(code: int) -> int:
 
 
 @contextmanager
-def _hearing_sigterm() -> Iterator[None]:
+def _hear_sigterm() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def heard(*_: Any) -> None:
+    def raise_terminated(*_: Any) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, heard)
+    before = signal.signal(signal.SIGTERM, raise_terminated)
     try:
         yield
     finally:

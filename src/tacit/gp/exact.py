@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
-from tacit.errors import BadInput, count, described, positive, real
+from tacit.errors import BadInput, count, positive, real, type_and_shape
 from tacit.gp.form import Array, Kernel
 
 KNOWN = 1e-10
@@ -115,7 +115,7 @@ class GaussianProcess:
         """Observe ``value`` at x (d,): O(t^2) plus O(t) per candidate."""
         x = _finite("point", self.kernel.check_points(np.atleast_2d(np.asarray(x, dtype=np.float64))))
         if len(x) != 1:
-            raise BadInput(f"append takes one point, got {described(x)}; use extend for several")
+            raise BadInput(f"append takes one point, got {type_and_shape(x)}; use extend for several")
         y, s2 = real("value", value), self.noise if noise is None else _noise(noise)
         row = self.whiten(self.kernel(self.points, x))[:, 0]
         prior = float(self.kernel.diagonal(x)[0])
@@ -136,7 +136,7 @@ class GaussianProcess:
         m, t = len(X), self._t
         y = _finite("values", np.asarray(values, dtype=np.float64))
         if y.shape != (m,):
-            raise BadInput(f"values must have shape ({m},), one for each point, got {described(y)}")
+            raise BadInput(f"values must have shape ({m},), one for each point, got {type_and_shape(y)}")
         s2 = _noises(self.noise if noise is None else noise, m)
         if not m:
             return
@@ -234,7 +234,7 @@ def _blocks(n: int) -> list[slice]:
 
 def _finite(name: str, array: Array) -> Array:
     if not np.isfinite(array).all():
-        raise BadInput(f"{name} must be finite, got {described(array)} with values that are not")
+        raise BadInput(f"{name} must be finite, got {type_and_shape(array)} with values that are not")
     return array
 
 
@@ -247,5 +247,5 @@ def _noise(noise: float) -> float:
 def _noises(noise: npt.ArrayLike, m: int) -> Array:
     s2 = _finite("noise", np.asarray(noise, dtype=np.float64))
     if s2.shape not in ((), (m,)) or (s2 < 0).any():
-        raise BadInput(f"noise must be a variance, or {m} of them, none negative, got {described(s2)}")
+        raise BadInput(f"noise must be a variance, or {m} of them, none negative, got {type_and_shape(s2)}")
     return np.broadcast_to(s2, (m,))

@@ -19,7 +19,7 @@ from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from tacit.errors import BadInput, count, described, positive, real
+from tacit.errors import BadInput, count, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.form import Array, Kernel
 
@@ -102,7 +102,8 @@ def fit(
     known = np.asarray(noise, dtype=np.float64)
     if y.shape != X.shape[:1] or known.shape not in ((), y.shape):
         raise BadInput(
-            f"values must have shape ({len(X)},), noise too or be a number, got {described(y)}, {described(known)}"
+            f"values must have shape ({len(X)},), noise too or be a number, got {type_and_shape(y)}, "
+            f"{type_and_shape(known)}"
         )
     if not (np.isfinite(X).all() and np.isfinite(y).all() and np.isfinite(known).all() and (known >= 0).all()):
         raise BadInput(f"points, values and noise must be finite, noise not negative, got points of shape {X.shape}")

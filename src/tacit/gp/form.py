@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BadInput, described, positive
+from tacit.errors import BadInput, positive, type_and_shape
 
 Array = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class Kernel(ABC):
         """A as an (n, d) array, or BadInput."""
         points = np.asarray(A, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.dimensions:
-            raise BadInput(f"points must have shape (n, {self.dimensions}), got {described(points)}")
+            raise BadInput(f"points must have shape (n, {self.dimensions}), got {type_and_shape(points)}")
         return points
 
     # The form: where s starts, how it is summed, the profile.

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
-from tacit.errors import BadInput, described
+from tacit.errors import BadInput, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.form import Array, Kernel
 
@@ -81,7 +81,9 @@ class GradientPosterior:
         """Posterior mean gradients (d, n) at theta from values (m, n), one column for each record."""
         values = np.asarray(values, float)
         if values.shape[:1] != (len(self.points),):
-            raise BadInput(f"values must have one row for each of {len(self.points)} points, got {described(values)}")
+            raise BadInput(
+                f"values must have one row for each of {len(self.points)} points, got {type_and_shape(values)}"
+            )
         return self.weights(theta) @ values
 
     def covariance(self, theta: Array) -> Array:

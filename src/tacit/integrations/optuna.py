@@ -17,7 +17,7 @@ import optuna
 from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
-from tacit.errors import BadInput, ObjectiveError, described, interval
+from tacit.errors import BadInput, ObjectiveError, interval, type_and_shape
 from tacit.methods.observed import Observations, Terms
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
@@ -160,7 +160,8 @@ class PrivateObjective:
     def _observations(self, trial: Any) -> Observations:
         if not isinstance(trial, optuna.Trial):
             raise BadInput(
-                f"a private objective needs a trial of a study, where its draws are counted, got {described(trial)}: "
+                f"a private objective needs a trial of a study, where its draws are counted, got "
+                f"{type_and_shape(trial)}: "
                 "call study.optimize, or study.ask and study.tell"
             )
         with _binding:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, described, extra, interval, probability
+from tacit.errors import BadInput, choice, count, extra, interval, probability, type_and_shape
 from tacit.methods.registry import METHODS
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
@@ -181,7 +181,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.schema is None:
             return seen
         if not isinstance(self.schema, Schema):
-            raise BadInput(f"schema must be a tacit.Schema, got {described(self.schema)}. Nothing was spent")
+            raise BadInput(f"schema must be a tacit.Schema, got {type_and_shape(self.schema)}. Nothing was spent")
         return replace(self.schema, form=seen.form, target=self.schema.target or seen.target)
 
     def _space(self) -> Space:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import _safe_indexing
 
-from tacit.errors import ObjectiveError, described, extra
+from tacit.errors import ObjectiveError, extra, type_and_shape
 from tacit.schema.cells import Mask
 from tacit.space import Array
 
@@ -41,7 +41,9 @@ class Losses:
         few = np.arange(min(REHEARSED, len(self.train[1])))
         answer = np.asarray(self.loss(self.fit({}), _safe_indexing(self.train[0], few), self.train[1][few]), float)
         if answer.shape != (len(few),):
-            raise ObjectiveError(f"scoring must return one loss per row, shape ({len(few)},), got {described(answer)}")
+            raise ObjectiveError(
+                f"scoring must return one loss per row, shape ({len(few)},), got {type_and_shape(answer)}"
+            )
 
     def __call__(self, params: Mapping[str, Any]) -> Array:
         try:

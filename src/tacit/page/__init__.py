@@ -62,7 +62,7 @@ class Page:
             body.append(f'<section id="{escape(name)}" data-mark="{_short(html)}">{html}</section>')
         body.append(f"<footer>Made by tacit {escape(__version__)}.</footer>")
         if self.data is not None:
-            body.append(f'<script type="application/json" id="data">{embedded(self.data)}</script>')
+            body.append(f'<script type="application/json" id="data">{embed_json(self.data)}</script>')
         text = "\n".join([*body, *(f"<script>{s}</script>" for s in scripts)])
         start = f'<body data-shape="{self.shape}">' if live else "<body>"
         head += f"<style>{STYLE}</style>"
@@ -91,8 +91,8 @@ class Page:
 
 def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True) -> str:
     """A content security policy: this style, these scripts, and nothing from anywhere."""
-    words = " ".join(_hashed(s) for s in scripts) or "'none'"
-    rules = ["default-src 'none'", f"script-src {words}", f"style-src {_hashed(STYLE)}", "img-src data:"]
+    words = " ".join(_hash_for_policy(s) for s in scripts) or "'none'"
+    rules = ["default-src 'none'", f"script-src {words}", f"style-src {_hash_for_policy(STYLE)}", "img-src data:"]
     rules += ["base-uri 'none'", "form-action 'none'"] + ["connect-src 'self'"] * connect
     return "; ".join(rules + ["frame-ancestors 'none'"] * framed)  # a header only: a meta element may not say it
 
@@ -101,11 +101,11 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _hashed(text: str) -> str:
+def _hash_for_policy(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
-def embedded(document: Any) -> str:
+def embed_json(document: Any) -> str:
     """JSON that cannot end its script element."""
     return json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

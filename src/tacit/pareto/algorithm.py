@@ -17,8 +17,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, TacitError, described
-from tacit.objective import called
+from tacit.errors import BadInput, ObjectiveError, TacitError, type_and_shape
+from tacit.objective import call_without_message
 from tacit.space import Array, Params, Space
 
 
@@ -63,17 +63,19 @@ class Oracles:
             raise BadInput(f"the algorithm must be an object, got the class {a.__name__}: call it first")
         if not (callable(getattr(a, "epsilons", None)) or callable(getattr(a, "epsilon", None))):
             raise BadInput(
-                f"the algorithm must have epsilons(params, delta) or epsilon(params, delta), got {described(a)}"
+                f"the algorithm must have epsilons(params, delta) or epsilon(params, delta), got {type_and_shape(a)}"
             )
         if not any(callable(getattr(a, name, None)) for name in ("utility", "utilities", "each_utility")):
-            raise BadInput(f"the algorithm must have utility(params, seed), got {described(a)}")
+            raise BadInput(f"the algorithm must have utility(params, seed), got {type_and_shape(a)}")
         if not isinstance(getattr(a, "label", None), str) or not a.label.strip():
             raise BadInput(
                 "the algorithm must have a label that states its sampling scheme and neighbour relation, such as "
                 "label = 'fixed-size lots without replacement, one record replaced'"
             )
         if getattr(a, "space", None) is None:
-            raise BadInput(f"the algorithm must have a space, such as {{'rate': tacit.Float(1e-3, 1)}}: {described(a)}")
+            raise BadInput(
+                f"the algorithm must have a space, such as {{'rate': tacit.Float(1e-3, 1)}}: {type_and_shape(a)}"
+            )
         object.__setattr__(self, "_space", Space(a.space))
         if isinstance(self.delta, bool) or not isinstance(self.delta, (int, float)) or not 0 <= self.delta < 1:
             raise BadInput(f"delta must be in [0, 1), got delta={self.delta!r}")
@@ -96,15 +98,17 @@ class Oracles:
             return np.empty(0)
         a = self.algorithm
         if callable(getattr(a, "epsilons", None)):
-            answer = called(lambda p: a.epsilons(p, self.delta), list(params))
+            answer = call_without_message(lambda p: a.epsilons(p, self.delta), list(params))
         else:
-            answer = [called(lambda p: a.epsilon(p, self.delta), p) for p in params]
+            answer = [call_without_message(lambda p: a.epsilon(p, self.delta), p) for p in params]
         try:
             array = np.asarray(answer, float)
         except (TypeError, ValueError):
             array = np.empty(0)
         if array.shape != (len(params),):
-            raise ObjectiveError(f"the privacy oracle must answer with {len(params)} numbers, got {described(answer)}")
+            raise ObjectiveError(
+                f"the privacy oracle must answer with {len(params)} numbers, got {type_and_shape(answer)}"
+            )
         if not (array >= 0).all():
             raise ObjectiveError("the privacy oracle answered with an epsilon that is negative or not a number")
         return array
@@ -140,12 +144,12 @@ def seeds_of(seed: int, trial: int, repeats: int) -> list[int]:
 
 def _twice(run: Callable[[], list[float]]) -> list[float]:
     try:
-        return called(lambda _: run(), None)  # type: ignore[no-any-return]
+        return call_without_message(lambda _: run(), None)  # type: ignore[no-any-return]
     except ObjectiveError as first:
         if isinstance(first, _Outside):
             raise
     try:
-        return called(lambda _: run(), None)  # type: ignore[no-any-return]
+        return call_without_message(lambda _: run(), None)  # type: ignore[no-any-return]
     except ObjectiveError as second:
         if isinstance(second, _Outside):
             raise
@@ -160,7 +164,9 @@ def _utilities(answer: Any, n: int | None, higher: bool) -> list[float]:
     try:
         values = [float(answer)] if n is None else [float(v) for v in answer]
     except (TypeError, ValueError):
-        raise _Outside(f"the utility oracle must answer with a number in [0, 1], got {described(answer)}") from None
+        raise _Outside(
+            f"the utility oracle must answer with a number in [0, 1], got {type_and_shape(answer)}"
+        ) from None
     if n is not None and len(values) != n:
         raise _Outside(f"utilities must answer with one number for each of {n} seeds, got {len(values)}")
     if any(math.isnan(v) for v in values):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tacit.charts.fronts import FrontChart, Staircase
+from tacit.charts.fronts import FrontChart, FrontLine
 from tacit.errors import choice
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def chart_of(fronts: Sequence[Front], *, show: str = "error") -> FrontChart:
     mixed = len(set(kinds)) > 1
     epsilon = f"epsilon ({'DIFFERENT KINDS of epsilon, see the legend' if mixed else kinds[0]})"
     return FrontChart(
-        tuple(_staircase(f, show, f"{f.name} [{kind}]" * mixed) for f, kind in zip(fronts, kinds, strict=True)),
+        tuple(_front_line(f, show, f"{f.name} [{kind}]" * mixed) for f, kind in zip(fronts, kinds, strict=True)),
         title=f"Privacy-utility front of {', '.join(f.name for f in fronts)}",
         about=f"{show} against epsilon on a logarithmic scale; bands from worst to best run.",
         labels=(epsilon, "utility" if show == "utility" else "error (1 - utility)"),
@@ -27,12 +27,12 @@ def chart_of(fronts: Sequence[Front], *, show: str = "error") -> FrontChart:
     )
 
 
-def _staircase(front: Front, show: str, longer: str) -> Staircase:
+def _front_line(front: Front, show: str, longer: str) -> FrontLine:
     def value(utility: float) -> float:
         return min(max(utility if show == "utility" else 1.0 - utility, 0.0), 1.0)
 
     points = tuple((p.epsilon, value(p.utility), value(p.best), value(p.worst)) for p in front.points)
-    return Staircase(front.name, points, tuple((p.epsilon, value(p.utility)) for p in front.tested), longer)
+    return FrontLine(front.name, points, tuple((p.epsilon, value(p.utility)) for p in front.tested), longer)
 
 
 def _who(fronts: Sequence[Front]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.charts.fronts import FrontChart
-from tacit.errors import BadInput, described
+from tacit.errors import BadInput, type_and_shape
 from tacit.pareto.chart import chart_of
 from tacit.pareto.front import Front, _written, table_of
 
@@ -71,5 +71,5 @@ class Comparison:
 
 def _is_front(front: Any) -> bool:
     if not isinstance(front, Front):
-        raise BadInput(f"a comparison is made of fronts, got {described(front)}")
+        raise BadInput(f"a comparison is made of fronts, got {type_and_shape(front)}")
     return True

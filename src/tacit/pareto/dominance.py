@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, described
+from tacit.errors import BadInput, type_and_shape
 from tacit.space import Array
 
 
@@ -103,7 +103,7 @@ def _points(points: ArrayLike, p: int | None = None) -> Array:
     if array.size == 0:
         return np.empty((0, p or (array.shape[1] if array.ndim == 2 else 2)))
     if array.ndim != 2 or (p is not None and array.shape[1] != p):
-        raise BadInput(f"points must have shape (n, {p or 'objectives'}), got {described(array)}")
+        raise BadInput(f"points must have shape (n, {p or 'objectives'}), got {type_and_shape(array)}")
     if np.isnan(array).any():
-        raise BadInput(f"points must not contain NaN, got {described(array)} with some")
+        raise BadInput(f"points must not contain NaN, got {type_and_shape(array)} with some")
     return array

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, count, described
-from tacit.objective import called
+from tacit.errors import BadInput, ObjectiveError, count, type_and_shape
+from tacit.objective import call_without_message
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import STEADY, Budget, Guarantee
@@ -106,11 +106,11 @@ def totals_of(oracles: Oracles, mechanism: BoundedMean, params: dict[str, Any], 
     """The exact clipped sums of each run. Runs where the data is; only whole numbers travel. Private."""
     totals = []
     for seed in seeds:
-        array = called(lambda s: np.asarray(oracles.algorithm.each_utility(dict(params), s)), seed)
+        array = call_without_message(lambda s: np.asarray(oracles.algorithm.each_utility(dict(params), s)), seed)
         if array.shape != (mechanism.records,) or array.dtype.kind not in "fiub":
             raise ObjectiveError(
                 f"each_utility must return one number per test record, shape ({mechanism.records},), "
-                f"got {described(array)}"
+                f"got {type_and_shape(array)}"
             )
         totals.append(mechanism.total(array))
     return totals

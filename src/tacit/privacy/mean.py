@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.errors import BadInput, ObjectiveError, count, described, interval, positive
+from tacit.errors import BadInput, ObjectiveError, count, interval, positive, type_and_shape
 from tacit.privacy.guarantee import OWN, RECORD, Budget
 from tacit.privacy.mechanisms import LATTICE, Mechanism, one_of
 from tacit.privacy.noise import EXACT, Source, whole_gaussian
@@ -83,7 +83,7 @@ class BoundedMean(Mechanism[float]):
         """
         array = _array(losses)
         if array.ndim != 1 or array.dtype.kind not in "fiub":
-            raise ObjectiveError(f"losses must be one number per record in one dimension, got {described(array)}")
+            raise ObjectiveError(f"losses must be one number per record in one dimension, got {type_and_shape(array)}")
         low, high = self.bounds
         unit = np.clip(array.astype(float), low, high)
         unit -= low
@@ -95,7 +95,9 @@ class BoundedMean(Mechanism[float]):
     def prepare(self, losses: ArrayLike) -> int:
         array = _array(losses)
         if array.shape != (self.records,):
-            raise ObjectiveError(f"losses must have shape ({self.records},), one per record, got {described(array)}")
+            raise ObjectiveError(
+                f"losses must have shape ({self.records},), one per record, got {type_and_shape(array)}"
+            )
         return self.total(array)
 
     def draw(self, total: Any) -> float:

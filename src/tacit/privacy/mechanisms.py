@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.errors import BadInput, GuaranteeError, count, described, positive
+from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_shape
 from tacit.privacy.guarantee import DECLARED, RECORD, Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
@@ -209,7 +209,7 @@ class Exponential(Mechanism[int]):
     def prepare(self, scores: ArrayLike) -> Any:
         array = _floats(scores)
         if array.ndim != 1 or not array.size:
-            raise BadInput(f"scores must be a list of at least one number, got {described(array)}")
+            raise BadInput(f"scores must be a list of at least one number, got {type_and_shape(array)}")
         if not np.isfinite(array).all():
             raise BadInput("scores must be finite; at least one is not. Nothing was released")
         return array
@@ -223,7 +223,7 @@ def one_of(scale: float | None, budget: Budget | None) -> bool:
     if (scale is None) == (budget is None):
         raise BadInput(f"give either a scale or a budget, got {'both' if budget else 'neither'}")
     if budget is not None and not isinstance(budget, Budget):
-        raise BadInput(f"budget must be a tacit.Budget, such as Budget.pure(1.0), got {described(budget)}")
+        raise BadInput(f"budget must be a tacit.Budget, such as Budget.pure(1.0), got {type_and_shape(budget)}")
     if budget is not None and budget.amount == 0:
         raise GuaranteeError("a budget of zero allows no release")
     return scale is not None
@@ -244,13 +244,13 @@ def _floats(value: ArrayLike) -> Any:
             raise ValueError
         return array.astype(float)
     except (TypeError, ValueError):  # NumPy's own message would show the value
-        raise BadInput(f"a value to release must be made of numbers, got {described(value)}") from None
+        raise BadInput(f"a value to release must be made of numbers, got {type_and_shape(value)}") from None
 
 
 def _numbers(value: ArrayLike, size: int) -> Any:
     array = _floats(value)
     if array.size != size or array.ndim > 1:
-        raise BadInput(f"this mechanism takes {size} number{'s' * (size > 1)}, got {described(array)}")
+        raise BadInput(f"this mechanism takes {size} number{'s' * (size > 1)}, got {type_and_shape(array)}")
     if not np.isfinite(array).all():
         raise BadInput("a value to release must be finite. Nothing was released")
     return array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, NoReturn, TypeVar
 
-from tacit.errors import described
+from tacit.errors import type_and_shape
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Private(Generic[T]):
         return self.__value
 
     def __repr__(self) -> str:
-        return f"<private {described(self.__value).removeprefix('a ')}>"
+        return f"<private {type_and_shape(self.__value).removeprefix('a ')}>"
 
     def __format__(self, spec: str) -> str:
         return repr(self)

@@ -49,7 +49,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class ShownRun:
     """A run on the dashboard: a name that stays, what it is, and when it last changed."""
 
     id: str
@@ -65,19 +65,19 @@ class Runs:
         self._made: dict[str, tuple[Any, Page]] = {}
         self._alone = threading.Lock()
 
-    def listed(self) -> list[Listed]:
-        seen: dict[str, Listed] = {}
+    def list_runs(self) -> list[ShownRun]:
+        seen: dict[str, ShownRun] = {}
         for place in self.places:
             for subject in find_subjects(place):
                 name = hashlib.sha256(str(subject.home.resolve()).encode()).hexdigest()[:12]
-                seen.setdefault(name, Listed(name, subject, _changed(subject)))
+                seen.setdefault(name, ShownRun(name, subject, _last_change(subject)))
         if self.ledger is not None:  # may be in a database elsewhere: looked at anew each time
-            seen["ledger"] = Listed("ledger", Subject("ledger", Path("ledger"), self.ledger), time.time())
+            seen["ledger"] = ShownRun("ledger", Subject("ledger", Path("ledger"), self.ledger), time.time())
         return list(seen.values())
 
     def page(self, run: str) -> Page | None:
         """The page of a run, or None. What cannot be read now is told on the page and tried again."""
-        one = next((r for r in self.listed() if r.id == run), None)
+        one = next((r for r in self.list_runs() if r.id == run), None)
         if one is None:
             return None
         subject, state = one.subject, (one.subject.kind, one.changed)
@@ -102,7 +102,7 @@ class Runs:
             return unfinished_page(subject, private=self.private, ledger=self.ledger)
         return page_of(subject, private=self.private, ledger=self.ledger)
 
-    def _far(self, run: Listed) -> str:
+    def _how_far(self, run: ShownRun) -> str:
         if run.subject.kind not in (*UNFINISHED, "curator"):
             return "" if run.subject.kind == "ledger" else "finished"
         made = self.page(run.id)
@@ -110,10 +110,10 @@ class Runs:
 
     def index(self) -> Page:
         rows = []
-        for run in sorted(self.listed(), key=lambda r: -r.changed):
+        for run in sorted(self.list_runs(), key=lambda r: -r.changed):
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
             link = Html(f'<a href="run/{run.id}">{escape(str(run.subject.home))}</a>')
-            rows.append([link, WORDS[run.subject.kind], self._far(run), when])
+            rows.append([link, WORDS[run.subject.kind], self._how_far(run), when])
         heads = ["where", "what", "how far", "last changed"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
@@ -122,7 +122,7 @@ class Runs:
         return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
 
 
-def _changed(subject: Subject) -> float:
+def _last_change(subject: Subject) -> float:
     """When the newest file of a run was written. SQLite writes beside its file before it writes into it."""
     if subject.kind == "ledger":
         files = [subject.path, *subject.path.parent.glob(subject.path.name + "-*")]
@@ -145,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "tacit", ""
 
     def do_GET(self) -> None:
-        if not self.server.known(self.headers.get("Host", "")):
+        if not self.server.knows_host(self.headers.get("Host", "")):
             return self._answer(421, "text/plain", b"this dashboard is not known by that name\n")
         asked = urlsplit(self.path)
         path = asked.path
@@ -220,7 +220,7 @@ class Dashboard(ThreadingHTTPServer):
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{shown}:{self.server_address[1]}{self.prefix}/"
 
-    def known(self, header: str) -> bool:
+    def knows_host(self, header: str) -> bool:
         """Whether a Host header names this machine: an address, localhost, or the host that was given."""
         try:
             name = urlsplit(f"//{header}").hostname or ""

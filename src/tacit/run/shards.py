@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, TacitError, described, positive
-from tacit.objective import Objective, called
+from tacit.errors import BadInput, ObjectiveError, TacitError, positive, type_and_shape
+from tacit.objective import Objective, call_without_message
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import MOST_RECORDS, BoundedMean
 from tacit.privacy.mechanisms import LATTICE, Mechanism
@@ -240,10 +240,14 @@ def _whole_total(objective: Objective, mean: BoundedMean, params: Params) -> int
 
 def _losses(part: Any, params: Params) -> Any:
     if not callable(part):
-        raise ObjectiveError(f"a shard must be a function of the parameters, got {described(part)}")
-    answer = called(lambda p: np.asarray(part(p)), params)  # what is computed on conversion may quote a record
+        raise ObjectiveError(f"a shard must be a function of the parameters, got {type_and_shape(part)}")
+    answer = call_without_message(
+        lambda p: np.asarray(part(p)), params
+    )  # what is computed on conversion may quote a record
     if answer.ndim != 1 or answer.dtype.kind not in "fiub":
-        raise ObjectiveError(f"a shard must return one number per record in one dimension, got {described(answer)}")
+        raise ObjectiveError(
+            f"a shard must return one number per record in one dimension, got {type_and_shape(answer)}"
+        )
     return answer
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, GuaranteeError, described, probability, real
+from tacit.errors import BadInput, GuaranteeError, probability, real, type_and_shape
 from tacit.space import Array, Params, Space
 from tacit.trainers.examples import Examples
 
@@ -92,7 +92,7 @@ class PrivateEstimator:
         model.fit(self.examples.X, names[self.examples.y])
         found: NDArray[Any] = np.asarray(model.predict(self.examples.X_test))
         if found.shape != self.examples.y_test.shape:
-            raise BadInput(f"predict must answer with {self.examples.y_test.shape} labels, got {described(found)}")
+            raise BadInput(f"predict must answer with {self.examples.y_test.shape} labels, got {type_and_shape(found)}")
         return np.asarray(found == names[self.examples.y_test], float)
 
 
@@ -103,5 +103,5 @@ def _maker(make: Any) -> tuple[Callable[..., Any], set[str]]:
         fresh: Callable[..., Any] = type(make)
         return partial(fresh, **kept), set(kept)
     if not callable(make):
-        raise BadInput(f"make must be a class, a function or an estimator with get_params, got {described(make)}")
+        raise BadInput(f"make must be a class, a function or an estimator with get_params, got {type_and_shape(make)}")
     return make, set(inspect.signature(make).parameters)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, described, probability
+from tacit.errors import BadInput, probability, type_and_shape
 from tacit.privacy.private import Private
 from tacit.schema import Schema
 from tacit.schema.matrix import Matrix
@@ -33,7 +33,7 @@ class Unreleased(Private[Any]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<not released, no guarantee: {described(self.reveal()).removeprefix('a ')}>"
+        return f"<not released, no guarantee: {type_and_shape(self.reveal()).removeprefix('a ')}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,7 +144,7 @@ def _features(name: str, value: ArrayLike) -> NDArray[Any]:
             raise ValueError
         array = array.astype(np.float32 if array.dtype in (np.float32, np.uint8, np.bool_) else np.float64)
     except (TypeError, ValueError):  # NumPy's own message would show the value
-        raise BadInput(f"{name} must be an array of numbers, got {described(value)}") from None
+        raise BadInput(f"{name} must be an array of numbers, got {type_and_shape(value)}") from None
     if array.ndim != 2 or not array.size:
         raise BadInput(f"{name} must have shape (examples, features), got {array.shape}")
     if not np.isfinite(array).all():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadInput, count, described
+from tacit.errors import BadInput, count, type_and_shape
 from tacit.schema.cells import read_cells, read_words
 
 Rows = NDArray[np.intp]
@@ -68,7 +68,7 @@ def number_persons(groups: Any, records: int) -> Rows:
     try:
         cells = read_cells(groups)
     except TypeError:
-        raise BadInput(f"groups must be one name per row, got {described(groups)}") from None
+        raise BadInput(f"groups must be one name per row, got {type_and_shape(groups)}") from None
     if cells.shape != (records,):
         raise BadInput(f"groups must have one name per row, shape ({records},), got shape {cells.shape}")
     words, odd = read_words(cells)

@@ -18,7 +18,7 @@ from tacit.audit.games import fronts, mechanisms, one_run, others, tuned
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError
 from tacit.methods.registry import METHODS
-from tacit.objective import called, import_object
+from tacit.objective import call_without_message, import_object
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 
@@ -65,13 +65,15 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
         raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got a {type(found).__name__}")
     takes = len([p for p in inspect.signature(found).parameters.values() if p.default is p.empty])
     if not takes:
-        made = called(lambda _: found(), None, "game")
+        made = call_without_message(lambda _: found(), None, "game")
         if not isinstance(made, (Game, OneRun)):
             raise BadInput(f"{name} takes no argument, so it must return a game; a mechanism takes the side, 0 or 1")
         return _guard(made)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        many = called(lambda s: found(s, runs) if takes > 1 else [found(s) for _ in range(runs)], side, "mechanism")
+        many = call_without_message(
+            lambda s: found(s, runs) if takes > 1 else [found(s) for _ in range(runs)], side, "mechanism"
+        )
         try:
             return np.asarray(many)
         except ValueError:  # NumPy's own message is about lists
@@ -85,5 +87,7 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
 def _guard(made: Game | OneRun) -> Game | OneRun:
     """A user's game, whose exceptions are the user's own failure."""
     if isinstance(made, OneRun):
-        return replace(made, play=lambda noise, seed: called(lambda s: made.play(noise, s), seed, "game"))
-    return replace(made, draw=lambda side, runs, noise: called(lambda s: made.draw(s, runs, noise), side, "game"))
+        return replace(made, play=lambda noise, seed: call_without_message(lambda s: made.play(noise, s), seed, "game"))
+    return replace(
+        made, draw=lambda side, runs, noise: call_without_message(lambda s: made.draw(s, runs, noise), side, "game")
+    )

@@ -66,12 +66,12 @@ def attack_table(
     for transform in made:
         Z, truth = np.concatenate(list(transform.blocks(X))), X / transform.divisor
         for known in (d, d + 1, 2 * d):
-            came = known_rows(Z, truth, _scattered(truth, known, seed))
+            came = known_rows(Z, truth, _pick_rows(truth, known, seed))
             found.append(Attacked(transform.kind, kinds[transform.kind], known, came.share, came.median_error))
     return found
 
 
-def _scattered(X: Array, known: int, seed: int) -> Any:
+def _pick_rows(X: Array, known: int, seed: int) -> Any:
     """Known rows at random, distinct where the table allows: a duplicate tells nothing."""
     order = np.random.default_rng(seed).permutation(len(X))
     _, first = np.unique(X[order], axis=0, return_index=True)

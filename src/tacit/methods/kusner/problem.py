@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, described, positive, real
+from tacit.errors import BadInput, choice, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
 from tacit.methods.kusner import constants as k
@@ -66,7 +66,9 @@ class FunctionPrior:
         d = p.points.shape[1]
         lengths = np.asarray(0.3 * math.sqrt(d) if lengthscale is None else lengthscale)
         if lengths.dtype.kind not in "fiu" or lengths.shape not in ((), (d,)):
-            raise BadInput(f"lengthscale must be a number or {d} of them, one per feature, got {described(lengths)}")
+            raise BadInput(
+                f"lengthscale must be a number or {d} of them, one per feature, got {type_and_shape(lengths)}"
+            )
         scales = tuple(np.broadcast_to(lengths, (d,)).tolist())
         made = KERNELS[choice("kernel", kernel, tuple(KERNELS))](scales)
         centre = (low + high) / 2 if mean is None else real("prior_mean", mean)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.errors import BadInput, ObjectiveError, choice, described, positive
+from tacit.errors import BadInput, ObjectiveError, choice, positive, type_and_shape
 from tacit.space import Array
 
 LOSSES = ("logistic", "hinge")
@@ -167,12 +167,12 @@ def _sign_rows(X: ArrayLike, y: ArrayLike) -> Array:
     """Rows y x with |x| <= 1, (n, d)."""
     rows, labels = np.asarray(X), np.asarray(y)
     if rows.ndim != 2 or rows.dtype.kind not in "fiub" or not rows.size:
-        raise BadInput(f"rows must be numbers of shape (records, columns), got {described(rows)}")
+        raise BadInput(f"rows must be numbers of shape (records, columns), got {type_and_shape(rows)}")
     if labels.shape != (len(rows),) or not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
-        raise BadInput(f"labels must be -1 and 1, or 0 and 1, of shape ({len(rows)},), got {described(labels)}")
+        raise BadInput(f"labels must be -1 and 1, or 0 and 1, of shape ({len(rows)},), got {type_and_shape(labels)}")
     rows = rows.astype(float)
     if not np.isfinite(rows).all():
-        raise BadInput(f"rows must be finite, got {described(rows)} with values that are not")
+        raise BadInput(f"rows must be finite, got {type_and_shape(rows)} with values that are not")
     lengths = np.linalg.norm(rows, axis=1)
     rows = rows / np.maximum(lengths * (1 + 1e-12), 1.0)[:, None]
     signs = np.where(labels == 1, 1.0, -1.0)

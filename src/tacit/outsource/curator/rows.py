@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BadInput, choice, described, extra, interval
+from tacit.errors import BadInput, choice, extra, interval, type_and_shape
 from tacit.privacy.guarantee import Budget
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ def table_and_evaluation(rows: Any, evaluate: Any) -> tuple[Any, Evaluate, str]:
         return values, lambda _, row: evaluate(row), "function"
     column = np.asarray(evaluate)
     if column.shape != (len(values),):
-        raise BadInput(f"answers must be one per row, {len(values)} of them, got {described(column)}")
+        raise BadInput(f"answers must be one per row, {len(values)} of them, got {type_and_shape(column)}")
     return values, _column(column), "column"
 
 

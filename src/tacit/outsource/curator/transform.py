@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BadInput, count, described, positive, probability
+from tacit.errors import BadInput, count, positive, probability, type_and_shape
 from tacit.privacy.guarantee import Budget, Guarantee, far, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
@@ -221,9 +221,9 @@ def usable(rows: npt.ArrayLike, delta: float) -> Array:
     try:
         X = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BadInput(f"rows must be numbers in a table, got {described(rows)}") from None
+        raise BadInput(f"rows must be numbers in a table, got {type_and_shape(rows)}") from None
     if X.ndim != 2 or 0 in X.shape:
-        raise BadInput(f"rows must have shape (n, d) with at least one row and one column, got {described(X)}")
+        raise BadInput(f"rows must have shape (n, d) with at least one row and one column, got {type_and_shape(X)}")
     low, high = X.min(axis=0), X.max(axis=0)  # both are NaN where a column has one; nothing as large as the rows
     bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if len(bad):
@@ -242,7 +242,9 @@ def _divisor(scale: npt.ArrayLike | None, d: int) -> Array:
     divisor = np.ones(d) if scale is None else np.asarray(scale, dtype=np.float64)
     divisor = np.full(d, float(divisor)) if divisor.ndim == 0 else divisor
     if divisor.shape != (d,) or not (np.isfinite(divisor).all() and (divisor > 0).all()):
-        raise BadInput(f"scale must be a positive number, or one for each of the {d} columns, got {described(divisor)}")
+        raise BadInput(
+            f"scale must be a positive number, or one for each of the {d} columns, got {type_and_shape(divisor)}"
+        )
     return divisor
 
 
@@ -251,7 +253,7 @@ def _matrix(matrix: npt.ArrayLike | None, dimensions: int | None, d: int) -> Arr
     if matrix is not None:
         P = np.asarray(matrix, dtype=np.float64)
         if P.ndim != 2 or P.shape[0] != d or P.shape[1] < 1 or not np.isfinite(P).all():
-            raise BadInput(f"matrix must have shape ({d}, r), got {described(P)}")
+            raise BadInput(f"matrix must have shape ({d}, r), got {type_and_shape(P)}")
         if dimensions not in (None, P.shape[1]):
             raise BadInput(f"dimensions={dimensions} does not fit a matrix of {P.shape[1]} columns")
         if _stretch(P) > 2:

@@ -64,12 +64,12 @@ def _chart(audits: Sequence[Audit], width: int, *, alone: bool = False) -> str:
     rows = []
     for a in audits:
         broken = a.verdict == "BROKEN"
-        beside = f"claimed {_claimed(a)}", f"measured ≥ {a.measured:.3g}{', BROKEN' * broken}"
+        beside = f"claimed {_format_claim(a)}", f"measured ≥ {a.measured:.3g}{', BROKEN' * broken}"
         rows.append(Pair(a.name, a.claimed if math.isfinite(a.claimed) else None, a.measured, beside, broken))
     return pairs_of_bars(rows, width, title="Claimed and measured epsilon", alone=alone)
 
 
-def _claimed(audit: Audit) -> str:
+def _format_claim(audit: Audit) -> str:
     return f"{audit.claimed:.3g}" if math.isfinite(audit.claimed) else "nothing"
 
 
@@ -78,7 +78,7 @@ def _table(audits: Sequence[Audit]) -> str:
     rows = []
     for a in audits:
         share = "" if a.tightness is None else f"{a.tightness:.0%}"
-        amounts = (_claimed(a), f"{a.measured:.4g}", share, f"{a.delta:g}", f"{a.confidence:.0%}")
+        amounts = (_format_claim(a), f"{a.measured:.4g}", share, f"{a.delta:g}", f"{a.confidence:.0%}")
         rows.append((a.name, a.verdict, *amounts, a.runs))
     return table(heads, rows, words=("audit", "verdict"))
 

@@ -46,8 +46,8 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
         "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
         "drawing": chart.svg + chart.draw(NARROW),
         "ask": ASK,
-        "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failed(both)}',
-        "guarantees": "".join(_guaranteed(f) for f in both.fronts if f.private),
+        "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failures(both)}',
+        "guarantees": "".join(_guarantee(f) for f in both.fronts if f.private),
     }
     title = f"{'' if both.private else 'NOT PRIVATE: '}front of {names}"
     return Page(title, parts, script=SCRIPT, data=_data(both, chart.geometry), over="tacit · privacy-utility front")
@@ -88,12 +88,12 @@ def _kinds(both: Comparison) -> str:
     return f"<p>{_kind(both)}:</p><ul>{listed}</ul>"
 
 
-def _guaranteed(front: Front) -> str:
+def _guarantee(front: Front) -> str:
     paid = front.payment.to_json() if front.payment else None
     return guarantee_part(front.guarantee, f"Guarantee of {front.name}") + payment_part(paid)
 
 
-def _failed(both: Comparison) -> str:
+def _failures(both: Comparison) -> str:
     lost = [(f.name, len(f.failed)) for f in both.fronts if f.failed]
     if not lost:
         return ""

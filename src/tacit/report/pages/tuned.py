@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.charts.lines import falling, spark, trace
+from tacit.charts.lines import falling_line, spark, trace
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
@@ -39,7 +39,7 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
 def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
     parts = {
-        "release": _released(value),
+        "release": _release(value),
         "guarantee": guarantee_part(guarantee),
         "search": _search(value),
         "paid": payment_part(certificate.get("payment"), ledger),
@@ -49,7 +49,7 @@ def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     return Page(f"tacit: a {value.method} release", parts, over=f"tacit · method {value.method}")
 
 
-def _released(value: Tuned) -> str:
+def _release(value: Tuned) -> str:
     rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value.params.items()]
     shown = "<h1>What was released</h1>"
     if value.score is not None:
@@ -127,5 +127,5 @@ def _bias(traces: list[float]) -> str:
     about = "the trace of the gradient's posterior covariance, known without data"
     if max(traces) <= min(traces) * 1.001:
         return f"<p>{number(traces[0])} after every step: {about}.</p>"
-    drawn = falling(traces, "Posterior variance of the gradient after each step", "step")
+    drawn = falling_line(traces, "Posterior variance of the gradient after each step", "step")
     return f'{drawn}<p class="soft">{about[0].upper()}{about[1:]}.</p>'
