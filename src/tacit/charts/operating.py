@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacit.charts.svg import Scale, element, frame, paper, path, words
+from tacit.charts.svg import Ruler, element, frame, paper, path, words
 
 INK = "var(--mark, #0072b2)"  # the page's own, which is lighter in the dark
 SIZE, LEFT, BELOW, PAD = 280, 64, 44, 12
@@ -18,7 +18,7 @@ def operating(curve: Sequence[tuple[float, float]], here: tuple[float, float]) -
     True
     """
     floor, right = SIZE - BELOW, SIZE - PAD
-    x, y = Scale(0, 1, LEFT, right), Scale(0, 1, floor, PAD)
+    x, y = Ruler(0, 1, LEFT, right), Ruler(0, 1, floor, PAD)
     title = f"At {here[0]:.0%} false alarms an attacker is right at most {100 * here[1]:.3g}% of the time"
     about = "Between the curve and the diagonal lies all that the release can give away; on the diagonal one guesses."
     parts = frame((LEFT, PAD, right, floor), (x, y), (TICKS, TICKS), ("false alarms accepted", ""))
