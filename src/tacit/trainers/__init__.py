@@ -26,6 +26,8 @@ TRAINERS: dict[str, str] = {
     "svm": "descent:SVM",
     "ridge": "descent:RIDGE",
     "logistic-lots": "descent:LOGISTIC_LOTS",
+    "ebm": "ebm:EBM",
+    "ebm-numbers": "ebm:EBM_NUMBERS",
 }
 
 

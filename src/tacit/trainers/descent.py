@@ -26,7 +26,7 @@ from tacit.privacy.mechanisms import LATTICE
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.space import Float, Int, Params
-from tacit.trainers.linear_losses import LOSSES
+from tacit.trainers.linear_losses import LOSSES, link, score_count
 from tacit.trainers.secret_lots import draw_lot, draw_poisson_lot
 from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.trainers.whole_gradients import Floats, WholeGradients, WholeRows
@@ -68,18 +68,14 @@ class LinearScores:
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities of the classes (n, k), or predicted targets (n, 1)."""
-        s = np.asarray(X, float) @ self.weights[:, :-1].T + self.weights[:, -1]
-        if self.task == NUMBERS:
-            return np.clip(s, -1.0, 1.0)
-        from scipy.special import expit, softmax
-
-        if s.shape[1] > 1:
-            return np.asarray(softmax(s, axis=1))
-        positive = expit(s)
-        return np.hstack([1 - positive, positive])
+        return link(np.asarray(X, float) @ self.weights[:, :-1].T + self.weights[:, -1], self.task)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "linear", "task": self.task, "weights": self.weights.tolist()}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> LinearScores:
+        return cls(np.array(stored["weights"], float), str(stored["task"]))
 
 
 @dataclass(frozen=True)
@@ -156,13 +152,13 @@ class DescentTrainer:
 
     def draws(self, settings: Descent, facts: Facts) -> int:
         """How many numbers one training draws."""
-        return settings.steps * _outputs(facts) * (facts.features + 1)
+        return settings.steps * score_count(facts.outputs) * (facts.features + 1)
 
     def train(self, rows: EncodedRows, settings: Descent, facts: Facts, noise: Source) -> LinearScores:
         s, residual_of = settings, LOSSES[self.loss]
         known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
         whole, target = WholeRows.of(rows.X), np.where(known, rows.target, 0.0)
-        weights = np.zeros((_outputs(facts), facts.features + 1))
+        weights = np.zeros((score_count(facts.outputs), facts.features + 1))
         update, mean, averaged = _Update(self.optimiser, s.rate, weights.shape), np.zeros_like(weights), 0
         with one_thread(), np.errstate(over="ignore"):
             for step, lot in enumerate(_lots(s)):
@@ -192,10 +188,6 @@ class _Update:
         self.square = BETA2 * self.square + (1 - BETA2) * g * g
         root = np.sqrt(self.square / (1 - BETA2**self.i)) + KAPPA
         return self.rate / (1 - BETA1**self.i) * self.mean / root
-
-
-def _outputs(facts: Facts) -> int:
-    return facts.outputs if facts.outputs > 2 else 1
 
 
 def add_noise(total: Floats, scale: float, noise: Source) -> Floats:

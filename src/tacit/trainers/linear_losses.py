@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from tacit.trainers.trainer import NUMBERS
+
 Floats = NDArray[np.float64]
 
 
@@ -40,3 +42,18 @@ def squared(scores: Floats, target: Floats) -> Floats:
 
 
 LOSSES: dict[str, Callable[[Floats, Floats], Floats]] = {"logistic": logistic, "hinge": hinge, "squared": squared}
+
+
+def score_count(outputs: int) -> int:
+    """How many scores a model has: one for two classes or a number, else one for each class."""
+    return outputs if outputs > 2 else 1
+
+
+def link(scores: Floats, task: str) -> Floats:
+    """Probabilities of the classes (n, k), or predicted targets (n, 1) within [-1, 1]."""
+    if task == NUMBERS:
+        return np.clip(scores, -1.0, 1.0)
+    if scores.shape[1] > 1:
+        return np.asarray(softmax(scores, axis=1))
+    positive = expit(scores)
+    return np.hstack([1 - positive, positive])

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tacit.errors import BadInput
 from tacit.privacy.release import Release
 from tacit.schema import Column, Schema
+from tacit.trainers.additive import AdditiveScores
 from tacit.trainers.descent import LinearScores
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.trained import FORMAT, PublishedModel, Trained
+from tacit.trainers.trainer import Model
 
+KINDS: dict[str, Callable[[dict[str, Any]], Model]] = {
+    "linear": LinearScores.from_json,
+    "additive": AdditiveScores.from_json,
+}
 AS_JSON, AS_PICKLE = "model.json", "model.joblib"
 
 
@@ -52,15 +57,15 @@ def read_model(path: str | Path) -> PublishedModel:
 
 
 def from_json(document: dict[str, Any]) -> PublishedModel:
-    """A linear model from its JSON form."""
-    if document.get("format") != FORMAT or document["model"]["kind"] != "linear":
+    """A model made of numbers from its JSON form."""
+    if document.get("format") != FORMAT or document["model"]["kind"] not in KINDS:
         raise ValueError("format")
     prepared, model = document["preparation"], document["model"]
     cuts = {name: tuple(values) for name, values in prepared["cuts"].items()}
     stored = prepared["schema"]
     columns = tuple(_column(c) for c in stored["columns"])
     schema = Schema(columns, _column(stored["target"]), bool(stored["declared"]), prepared["form"])
-    scores = LinearScores(np.array(model["weights"], float), str(model["task"]))
+    scores = KINDS[model["kind"]](model)
     return PublishedModel(Preparation(schema, cuts), scores, str(document["trainer"]))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacit.errors import BadInput
 from tacit.schema import Column, Schema
 from tacit.schema.rows import divide
-from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows, Facts
+from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows, Facts, Span
 
 Floats = NDArray[np.float64]
 FORMAT = "tacit.preparation/1"
@@ -66,7 +66,12 @@ class Preparation:
 
     def facts(self, records: int) -> Facts:
         outputs = len(self.target.categories) if self.task == CLASSES else 1
-        return Facts(records, len(self.names), self.task, outputs)
+        spans, start = [], 0
+        for column in self.schema.columns:
+            stop = start + len(self._names(column))
+            spans.append(Span(start, stop, column.kind == "number"))
+            start = stop
+        return Facts(records, start, self.task, outputs, tuple(spans))
 
     def features(self, X: Any) -> Floats:
         """Features of rows, (n, d)."""

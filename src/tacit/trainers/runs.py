@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,8 @@ class Search:
     def rehearse(self) -> None:
         """Run once on rows that were made up, so that a trainer that cannot work says so before anything is spent."""
         rng = np.random.default_rng(0)
-        n, few = min(200, self.facts.records), Facts(min(200, self.facts.records), *self._shape)
+        n = min(200, self.facts.records)
+        few = replace(self.facts, records=n)
         X = rng.uniform(-1, 1, (n, self.facts.features))
         target = rng.integers(self.facts.outputs, size=n) if self.facts.task == CLASSES else rng.uniform(-1, 1, n)
         params = self.space.params([[0.5] * self.space.dimensions])[0]
@@ -89,10 +90,6 @@ class Search:
                 f"the trainer {self.trainer.name!r} must give a model whose scores have shape {wanted} and are finite, "
                 f"got shape {scores.shape} on made-up rows. Nothing was spent"
             )
-
-    @property
-    def _shape(self) -> tuple[int, str, int]:
-        return self.facts.features, self.facts.task, self.facts.outputs
 
 
 def best_of(runs: list[Run]) -> Run:

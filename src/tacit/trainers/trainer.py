@@ -20,16 +20,31 @@ CLASSES, NUMBERS = "classes", "numbers"
 
 
 @dataclass(frozen=True)
+class Span:
+    """The features [start, stop) that come from one column of the table.
+
+    Of a category they are one for each word and one for others; of a number its place, its bins where it has cuts, and
+    "missing" (see ``Preparation``).
+    """
+
+    start: int
+    stop: int
+    number: bool
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is public about the training rows: how many, how many features, and what is predicted.
 
-    ``outputs`` is the number of classes, or 1 where a number is predicted.
+    ``outputs`` is the number of classes, or 1 where a number is predicted. ``columns`` says which features belong
+    together; without it every feature is a number of its own.
     """
 
     records: int
     features: int
     task: str
     outputs: int
+    columns: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

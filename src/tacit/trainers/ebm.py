@@ -1,0 +1,212 @@
+"""Explainable boosting, for release: an additive model whose tables grow by noisy means over random leaves.
+
+    n      records                     c       clip of a record's residuals (k,), in the L2 norm
+    d      columns                     sigma   noise multiplier: the noise on a sum of residuals has deviation 2 c sigma
+    T      steps, rounds x d + 1       s       deviation of the noise on the counts of all bins
+
+A step takes one column, divides its bins at random into leaves, adds up the residuals of the records of each leaf, adds
+noise, and moves the table of that column against the mean. The random division does not look at the data beyond counts
+that were drawn with noise. A record is in one leaf of a step, so replacing it moves the sums by at most 2 c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import BadInput, choice
+from tacit.gp.threads import one_thread
+from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.noise import Source
+from tacit.privacy.profiles import GaussianProfile, Profile
+from tacit.space import Float, Int, Params
+from tacit.trainers.additive import AdditiveScores, Bins, Floats, bin_count, place_in_bins, spans_of
+from tacit.trainers.descent import LOUDEST, add_noise
+from tacit.trainers.linear_losses import LOSSES, score_count
+from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
+
+COUNTS = 0.1  # share of the squared mu that goes to the counts of the bins
+CELLS = 24  # of a number, besides its cuts
+COUNT_BITS, SUM_BITS = 20, 52
+LEAST = 0.02  # share of the records that a leaf counts for at least: small leaves move slowly
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """The settings of one training: what ``BoostingTrainer.calibrate`` gives."""
+
+    records: int
+    columns: int
+    rounds: int
+    leaves: int
+    rate: float
+    clip: float
+    multiplier: float  # sigma
+    count_scale: float  # s
+
+    @property
+    def steps(self) -> int:
+        return self.rounds * self.columns + 1
+
+    @property
+    def mu(self) -> float:
+        """Of the sums and the counts together: replacing one record moves two bins of each column by one."""
+        return math.hypot(math.sqrt(self.steps) / self.multiplier, math.sqrt(2 * self.columns) / self.count_scale)
+
+    @property
+    def bits(self) -> int:
+        """Residuals are whole multiples of 2^-bits, so that sums over all records stay below 2^52."""
+        return min(30, SUM_BITS - math.ceil(math.log2(self.records)) - math.ceil(math.log2(self.clip)))
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise on a sum, in whole numbers."""
+        return 2 * self.clip * self.multiplier * 2.0**self.bits * (1 + 4 * LATTICE)
+
+
+@dataclass(frozen=True)
+class BoostingTrainer:
+    """An additive model of the columns, boosted with noise; ``task`` is classes or numbers.
+
+    Guarantee. Each training costs at most the base profile that it was calibrated for, one training record replaced.
+    Residuals are clipped, summed in whole numbers, exactly, and the noise is discrete Gaussian: nothing is assumed of
+    floating point.
+    Follows. Nori, Caruana, Bu, Shen and Kulkarni (2021), DP-EBM; docs/proofs/private-training.md for the rest.
+    Differs. Residuals are clipped, so that the sums of a regression are bounded as well; the sensitivity is that of one
+    record replaced, not added; leaves are divided by noisy counts, categories too; the released tables are the mean
+    over the later rounds. Three classes or more have one score each.
+    Edges. A row without a target adds nothing to a sum of residuals.
+    """
+
+    task: str = CLASSES
+
+    def __post_init__(self) -> None:
+        choice("task", self.task, (CLASSES, NUMBERS))
+
+    @property
+    def name(self) -> str:
+        return "explainable boosting" if self.task == CLASSES else "explainable boosting, numbers"
+
+    @property
+    def premises(self) -> tuple[str, ...]:
+        return ()
+
+    def space(self, facts: Facts) -> Mapping[str, Any]:
+        """Rounds over all columns, rate, leaves of a step, and the clip of residuals."""
+        return {
+            "rounds": Int(4, 40, log=True),
+            "rate": Float(0.3, 3.0, log=True),
+            "leaves": Int(3, 16, log=True),
+            "clip": Float(0.2, 1.0, log=True),
+        }
+
+    def calibrate(self, params: Params, facts: Facts, base: Base) -> Boosting:
+        """The least noise with which a training stays below ``base``."""
+        d, rounds = len(spans_of(facts)), int(params["rounds"])
+        sums, counts = base.mu * math.sqrt(1 - COUNTS), base.mu * math.sqrt(COUNTS)
+        scale = math.sqrt(2 * d) / counts * (1 + 1e-12)
+        clip, rate = float(params["clip"]), float(params["rate"])
+        multiplier = math.sqrt(rounds * d + 1) / sums * (1 + 1e-12)
+        s = Boosting(facts.records, d, rounds, int(params["leaves"]), rate, clip, multiplier, scale)
+        if s.bits < 8 or s.scale > LOUDEST or s.count_scale * 2.0**COUNT_BITS > LOUDEST:
+            raise BadInput(
+                f"noise of {multiplier:.3g} times the clip on {facts.records} records is out of range; give a larger "
+                "budget or fewer rounds"
+            )
+        return s
+
+    def profile(self, settings: Boosting) -> Profile:
+        return GaussianProfile(settings.mu)
+
+    def train(self, rows: EncodedRows, settings: Boosting, facts: Facts, noise: Source) -> AdditiveScores:
+        s, spans, k = settings, spans_of(facts), score_count(facts.outputs)
+        known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
+        target = np.where(known, rows.target, 0.0)
+        residual_of, public = LOSSES["logistic" if self.task == CLASSES else "squared"], np.random.default_rng()
+        sizes = [bin_count(span, CELLS) for span in spans]
+        bins = [place_in_bins(rows.X, span, CELLS) for span in spans]
+        counts = draw_counts(bins, sizes, s, noise)
+        draws = add_noise(np.zeros((s.steps * s.leaves, k)), s.scale, noise).reshape(s.steps, s.leaves, k)
+        tables, means = [np.zeros((b, k)) for b in sizes], [np.zeros((b, k)) for b in sizes]
+        scores, unit = np.zeros((s.records, k)), 2.0**-s.bits
+
+        def whole_residuals() -> Floats:
+            residual = residual_of(scores, target)
+            residual[~known] = 0.0
+            return clip_to_whole(residual, s)
+
+        with one_thread(), np.errstate(over="ignore"):
+            total = whole_residuals().sum(axis=0) + draws[0, 0]
+            constant = first_scores(total * (unit / s.records), self.task, s.clip)
+            scores += constant
+            for step in range(1, s.steps):
+                done, j = divmod(step - 1, s.columns)
+                leaf = divide_bins(counts[j], s.leaves, ordered=spans[j].number, public=public)
+                sums = draws[step].copy()
+                np.add.at(sums, leaf, add_by_bin(whole_residuals(), bins[j], sizes[j]))
+                weight = np.maximum(np.bincount(leaf, counts[j], s.leaves), LEAST * s.records)
+                move = -s.rate * unit * sums / weight[:, None]
+                tables[j] += move[leaf]
+                scores += move[leaf][bins[j]]
+                if done >= s.rounds // 2:
+                    means[j] += tables[j]
+        later = s.rounds - s.rounds // 2
+        return AdditiveScores(spans, CELLS, constant, tuple(m / later for m in means), self.task)
+
+
+def draw_counts(bins: list[Bins], sizes: list[int], s: Boosting, noise: Source) -> list[Floats]:
+    """Noisy counts of the bins of every column, at least 0; sqrt(2 d) / s-GDP for one record replaced."""
+    exact = np.concatenate([np.bincount(b, minlength=size) for b, size in zip(bins, sizes, strict=True)])
+    fine = 2.0**COUNT_BITS  # a lattice far finer than the noise
+    noisy = add_noise(exact[None, :] * fine, s.count_scale * fine * (1 + 4 * LATTICE), noise)[0] / fine
+    return [np.maximum(part, 0.0) for part in np.split(noisy, np.cumsum(sizes)[:-1])]
+
+
+def clip_to_whole(residual: Floats, s: Boosting) -> Floats:
+    """Residuals shortened to the clip in the L2 norm, then cut towards 0 to whole numbers of 2^-bits; overwritten.
+
+    The factor 1 - (k + 16) 2^-52 covers the roundings of a norm of k numbers and of the quotient.
+    """
+    np.nan_to_num(residual, copy=False, nan=0.0, posinf=1e100, neginf=-1e100)
+    size = np.sqrt(np.einsum("ij,ij->i", residual, residual))
+    shy = (1 - (residual.shape[1] + 16) * 2.0**-52) * s.clip
+    residual *= np.minimum(1.0, shy / np.maximum(size, 1e-300))[:, None]
+    residual *= 2.0**s.bits
+    return np.trunc(residual, out=residual)
+
+
+def add_by_bin(whole: Floats, bins: Bins, size: int) -> Floats:
+    """Sums of whole numbers by bin, (bins, k): below 2^52, so exact in any order."""
+    return np.stack([np.bincount(bins, column, size) for column in whole.T], axis=1)
+
+
+def divide_bins(counts: Floats, leaves: int, *, ordered: bool, public: np.random.Generator) -> NDArray[np.intp]:
+    """The leaf of every bin: cut at random where about equally many rows lie; words are shuffled first."""
+    order = np.arange(len(counts)) if ordered else public.permutation(len(counts))
+    weight = counts[order] + 1e-9
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    leaf = np.empty(len(counts), np.intp)
+    leaf[order] = np.searchsorted(np.sort(public.random(leaves - 1)), middle)
+    return leaf
+
+
+def first_scores(mean: Floats, task: str, clip: float) -> Floats:
+    """The constant from the noisy mean residual at scores of 0, (k,): the log odds, or the mean of the targets.
+
+    All residuals of classes have the same norm there, so what the clip took off is put back.
+    """
+    if task == NUMBERS:
+        return np.clip(-mean, -1.0, 1.0)
+    if len(mean) == 1:
+        share = np.clip(0.5 - mean * max(1.0, 0.5 / clip), 0.02, 0.98)
+        return np.asarray(np.log(share / (1 - share)))
+    even = 1 / len(mean)
+    return np.asarray(np.log(np.clip(even - mean * max(1.0, math.sqrt(1 - even) / clip), 0.02, 1.0)))
+
+
+EBM, EBM_NUMBERS = BoostingTrainer(CLASSES), BoostingTrainer(NUMBERS)

@@ -1,0 +1,100 @@
+"""Explainable boosting for release: exact sums, bins row by row, columns kept together, and its JSON form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import EXACT
+from tacit.privacy.profiles import GaussianProfile, tabulate
+from tacit.schema import Schema
+from tacit.trainers.additive import AdditiveScores, bin_count, place_in_bins
+from tacit.trainers.ebm import EBM, EBM_NUMBERS, Boosting, add_by_bin, clip_to_whole, divide_bins
+from tacit.trainers.model_files import read_model
+from tacit.trainers.preparation import Preparation
+from tacit.trainers.train import train
+from tacit.trainers.trainer import Base, EncodedRows, Facts, Span
+
+
+def settings(clip: float = 0.3, records: int = 50) -> Boosting:
+    return Boosting(records, 2, 3, 4, 0.5, clip, 5.0, 7.0)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_sums_of_clipped_residuals_are_exact_and_one_record_moves_them_by_twice_the_clip_at_most(outputs: int) -> None:
+    rng, s = np.random.default_rng(0), settings()
+    residual = rng.normal(0, 5, (50, outputs))
+    residual[0] = np.inf
+    whole = clip_to_whole(residual.copy(), s)
+    assert (whole == np.rint(whole)).all()
+    bins = rng.integers(6, size=50)
+    found = add_by_bin(whole, bins, 6)
+    for b in range(6):  # Python's whole numbers are exact
+        assert [int(v) for v in found[b]] == [sum(int(w) for w in whole[bins == b, j]) for j in range(outputs)]
+    reach = s.clip * 2.0**s.bits
+    squares = [sum(int(v) ** 2 for v in row) for row in whole]
+    assert max(squares) <= reach**2  # so a record replaced moves the sums by 2 reach at most
+
+
+def test_what_a_training_costs_is_the_sums_and_the_counts_together() -> None:
+    s = settings()
+    assert s.mu == pytest.approx(np.sqrt(7 / 25 + 4 / 49))
+    base = Base(0.3, tabulate(GaussianProfile(0.3), floor=1e-9))
+    found = EBM.calibrate({"rounds": 5, "rate": 1.0, "leaves": 3, "clip": 0.5}, Facts(100, 4, "classes", 2), base)
+    assert 0.3 * (1 - 1e-9) < found.mu <= 0.3
+
+
+def test_bins_rise_with_a_number_and_missing_ones_are_apart() -> None:
+    schema = Schema.declare({"age": (0, 100), "ward": ["a", "b"]}, target="y", labels=[0, 1])
+    preparation = Preparation(schema, {"age": (30.0, 31.0, 70.0)})
+    spans = preparation.facts(10).columns
+    assert spans == (Span(0, 6, True), Span(6, 9, False))
+    ages = np.arange(0, 101, 0.5)
+    rows = pd.DataFrame({"age": [*ages, None], "ward": ["a"] * len(ages) + ["z"]})
+    X = preparation.features(rows)
+    found = place_in_bins(X, spans[0], 8)
+    assert (np.diff(found[:-1]) >= 0).all()
+    assert found[-1] == 0
+    assert found.max() == bin_count(spans[0], 8) - 1
+    assert found[60] < found[61 + 1]  # the cut at 31 is kept
+    assert place_in_bins(X, spans[1], 8)[[0, -1]].tolist() == [0, 2]
+
+
+def test_leaves_are_runs_of_bins_for_numbers_and_any_sets_for_words() -> None:
+    public = np.random.default_rng(0)
+    counts = np.array([10.0, 0, 0, 30, 5, 5, 50])
+    for _ in range(50):
+        assert (np.diff(divide_bins(counts, 3, ordered=True, public=public)) >= 0).all()
+    assert any(
+        (np.diff(divide_bins(counts, 3, ordered=False, public=public)) < 0).any() for _ in range(50)
+    )  # 50 shuffles in order: less than once in 1e50
+
+
+def test_boosting_follows_a_curve_that_no_straight_line_can() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (4000, 2))
+    rows = EncodedRows(X, np.cos(3 * X[:, 0]))
+    facts, base = Facts(4000, 2, "numbers", 1), Base(5.0, tabulate(GaussianProfile(5.0), floor=1e-9))
+    params = {"rounds": 20, "rate": 1.0, "leaves": 4, "clip": 1.0}
+    model = EBM_NUMBERS.train(rows, EBM_NUMBERS.calibrate(params, facts, base), facts, EXACT)
+    assert np.mean((model.scores(X)[:, 0] - rows.target) ** 2) < 0.2 * np.var(rows.target)
+
+
+def test_a_released_model_is_read_from_json_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"age": rng.integers(18, 95, 3000), "ward": rng.choice(["n", "w"], 3000)})
+    y = np.where((data["age"] > 60) ^ (rng.random(3000) < 0.05), "yes", "no")
+    budget = Budget.approximate(2.0, 1e-5)
+    release = train("ebm", data, y, budget=budget, runs=3, out=tmp_path, progress=False)
+    (tmp_path / "model.joblib").unlink()
+    again = read_model(tmp_path)
+    assert isinstance(again.model, AdditiveScores)
+    assert (again.predict_proba(data) == release.value.model.predict_proba(data)).all()
+    assert json.loads((tmp_path / "model.json").read_text())["model"]["kind"] == "additive"
+    assert release.value.score < 0.3
+    assert not release.guarantee.assumptions[1:]  # nothing but the secret number of runs
