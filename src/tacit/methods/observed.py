@@ -11,7 +11,7 @@ cost nothing more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
+from tacit.run.loop import run_trials
 from tacit.run.study_store import CONFIRMS, StudyStore
 
 if TYPE_CHECKING:
@@ -110,33 +111,26 @@ def run(
     """
     from optuna.trial import TrialState
 
-    study, running = observations.study, dict[Future[int], "Trial"]()
-    try:
-        while (wanted := min(at_once, observations.left() - keep)) > 0 or running:
-            while len(running) < wanted:
-                trial = study.ask(fixed_distributions=distributions)
-                try:
-                    future = submit_losses(executor, objective, observations.mechanism, dict(trial.params))
-                except BaseException:
-                    study.tell(trial, state=TrialState.FAIL)
-                    raise
-                running[future] = trial
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                trial, total = running[future], result(future)
-                observations.begin()
-                try:
-                    value = observations.observe(trial, total)
-                except BudgetRefused:  # another process on the same study took the last draw
-                    study.tell(trial, state=TrialState.FAIL)
-                    del running[future]
-                    continue
-                study.tell(trial, value)
-                del running[future]
-                done(trial, value)
-    finally:
-        for future, trial in running.items():
-            future.cancel()
-            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+    study = observations.study
+
+    def more(running: int) -> bool:
+        return running < min(at_once, observations.left() - keep)
+
+    def begin(trial: Trial) -> Future[int]:
+        return submit_losses(executor, objective, observations.mechanism, dict(trial.params))
+
+    def finish(trial: Trial, future: Future[int]) -> None:
+        total = result(future)
+        observations.begin()
+        try:
+            value = observations.observe(trial, total)
+        except BudgetRefused:  # another process on the same study took the last draw
+            study.tell(trial, state=TrialState.FAIL)
+            return
+        study.tell(trial, value)
+        done(trial, value)
+
+    run_trials(study, distributions, more=more, begin=begin, finish=finish)
 
 
 def confirm(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,9 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest
+from tacit.run.evaluate import result, submit_losses
 from tacit.run.folder import lock_folder
+from tacit.run.loop import run_trials
 from tacit.run.progress import trials_bar
 from tacit.space import Params
 
@@ -72,9 +75,17 @@ def nonprivate(task: Task) -> Release[Tuned]:
     study = open_study(None, "nonprivate", [objective.direction])
     study.sampler = sampler = _by_model(task, 0.0)
     mean = BoundedMean(objective.records, objective.bounds, scale=1e-3 * (objective.bounds[1] - objective.bounds[0]))
-    for _ in range(task.trials):
-        trial = study.ask(fixed_distributions=task.space.distributions)
-        study.tell(trial, mean.mean_of(mean.total(objective.losses(dict(trial.params)))))
+
+    def more(running: int) -> bool:
+        return running < _width(task) and len(study.get_trials(deepcopy=False)) < task.trials
+
+    def begin(trial: optuna.Trial) -> Future[int]:
+        return submit_losses(task.executor, objective, mean, dict(trial.params))
+
+    def finish(trial: optuna.Trial, future: Future[int]) -> None:
+        study.tell(trial, mean.mean_of(result(future)))
+
+    run_trials(study, task.space.distributions, more=more, begin=begin, finish=finish)
     params, answer = sampler.answer(study)
     return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(EXACT_SCORES))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import replace
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tacit.pareto.surrogate import Model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
 from tacit.run.evaluate import result, submit
+from tacit.run.loop import run_trials
 from tacit.run.progress import progress_bar
 from tacit.run.study_store import is_claimed
 
@@ -93,7 +94,7 @@ def discover(
     study.sampler = sampler
     with progress_bar("testing points", trials, wanted=progress is True) as advance:
         tell = progress if callable(progress) else lambda done, total: advance(done=done)
-        _run(study, oracles, test, (trials, startup, repeats, seed), executor, width, tell)
+        _Search(study, oracles, test, trials, startup, repeats, seed, executor, width, tell).run()
     whole = _whole(study, trials)  # before the front is read: what is whole stays so
     front = _front(study, oracles, test, corner, whole)
     if whole and test is not None:
@@ -101,54 +102,56 @@ def discover(
     return front
 
 
-def _run(
-    study: Study,
-    oracles: Oracles,
-    test: ObservedTest | None,
-    numbers: tuple[int, int, int, int],
-    executor: Executor | None,
-    width: int,
-    tell: Callable[[int, int], None],
-) -> None:
+@dataclass(frozen=True)
+class _Search:
     """Algorithm 2: propose, evaluate both oracles, add to the data, until the trials are used."""
-    from optuna.trial import TrialState
 
-    trials, startup, repeats, seed = numbers
-    running: dict[Future[Any], Trial] = {}
-    work: Callable[..., Any] = oracles.runs if test is None else _Totals(oracles, test.mechanism)
-    try:
-        while True:
-            while len(running) < width and len(_counted(study)) < trials:
-                trial = study.ask(fixed_distributions=oracles.space.distributions)  # steps 1 to 3 are the sampler's
-                if sum(t.number < trial.number for t in _counted(study)) >= trials:  # another process was quicker
-                    study.tell(trial, state=TrialState.FAIL)
-                    break
-                running[submit(executor, work, dict(trial.params), seeds_of(seed, trial.number, repeats))] = trial
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                trial = running[future]
-                try:  # Step 4: evaluate the oracles v = (P(lambda), 1 - U(lambda)).
-                    answer = result(future)
-                    if test is not None:
-                        test.begin()
-                        answer = test.observe(trial, answer)
-                except Failed as error:
-                    _failed(study, trial, str(error), startup)
-                except BudgetRefused:
-                    if test is None or test.left():
-                        raise
-                    study.tell(trial, state=TrialState.FAIL)  # another process took the last draw
-                else:
-                    trial.set_user_attr(RUNS, answer)
-                    epsilon = float(oracles.epsilons([dict(trial.params)])[0])
-                    study.tell(trial, [epsilon, 1.0 - float(np.mean(answer))])  # Step 5: augment the data.
-                del running[future]
-                tell(len(_counted(study)) - len(running), trials)
-    finally:
-        for future, trial in running.items():
-            future.cancel()
-            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+    study: Study
+    oracles: Oracles
+    test: ObservedTest | None
+    trials: int
+    startup: int
+    repeats: int
+    seed: int
+    executor: Executor | None
+    at_once: int
+    tell: Callable[[int, int], None]
+
+    def run(self) -> None:
+        distributions = self.oracles.space.distributions
+        run_trials(self.study, distributions, more=self.more, begin=self.begin, finish=self.finish)
+
+    def more(self, running: int) -> bool:
+        return running < self.at_once and len(_counted(self.study)) < self.trials
+
+    def begin(self, trial: Trial) -> Future[Any] | None:  # steps 1 to 3 are the sampler's
+        if sum(t.number < trial.number for t in _counted(self.study)) >= self.trials:  # another process was quicker
+            return None
+        work: Callable[..., Any] = self.oracles.runs
+        if self.test is not None:
+            work = _Totals(self.oracles, self.test.mechanism)
+        return submit(self.executor, work, dict(trial.params), seeds_of(self.seed, trial.number, self.repeats))
+
+    def finish(self, trial: Trial, future: Future[Any]) -> None:
+        from optuna.trial import TrialState
+
+        study, test = self.study, self.test
+        try:  # Step 4: evaluate the oracles v = (P(lambda), 1 - U(lambda)).
+            answer = result(future)
+            if test is not None:
+                test.begin()
+                answer = test.observe(trial, answer)
+        except Failed as error:
+            _record_failure(study, trial, str(error), self.startup)
+        except BudgetRefused:
+            if test is None or test.left():
+                raise
+            study.tell(trial, state=TrialState.FAIL)  # another process took the last draw
+        else:
+            trial.set_user_attr(RUNS, answer)
+            epsilon = float(self.oracles.epsilons([dict(trial.params)])[0])
+            study.tell(trial, [epsilon, 1.0 - float(np.mean(answer))])  # Step 5: augment the data.
+        self.tell(sum(t.state != TrialState.RUNNING for t in _counted(study)), self.trials)
 
 
 class _Totals:
@@ -161,7 +164,7 @@ class _Totals:
         return totals_of(self.oracles, self.mechanism, params, seeds)
 
 
-def _failed(study: Study, trial: Trial, why: str, startup: int) -> None:
+def _record_failure(study: Study, trial: Trial, why: str, startup: int) -> None:
     from optuna.trial import TrialState
 
     from tacit.pareto.sampler import FAILED
@@ -203,12 +206,12 @@ def _front(
     about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs), "oracles": oracles}
     if test is None:
         return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
-    placed = zip(points, _placed(study, oracles, test, points, whole), strict=True)
+    placed = zip(points, _place(study, oracles, test, points, whole), strict=True)
     points = [replace(p, utility=utility, deviation=deviation) for p, (utility, deviation) in placed]
     return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, **about)
 
 
-def _placed(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point], whole: bool) -> list[list[float]]:
+def _place(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point], whole: bool) -> list[list[float]]:
     """Utility and deviation of each point as the model sees it, not where a lucky draw put it. Decided once.
 
     A finished front that is asked for again is the same to the last digit, on any machine: a ledger has its digest.

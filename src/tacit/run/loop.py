@@ -1,0 +1,53 @@
+"""Ask, evaluate, tell: the one loop of everything that evaluates the trials of a study, here or by an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.trial import Trial
+
+
+def run_trials(
+    study: Study,
+    distributions: dict[str, Any],
+    *,
+    more: Callable[[int], bool],
+    begin: Callable[[Trial], Future[Any] | None],
+    finish: Callable[[Trial, Future[Any]], None],
+) -> None:
+    """Run trials until there are no more.
+
+    ``more`` says, with so many running, whether another one is wanted. ``begin`` starts its evaluation, or gives None
+    if it is not wanted after all. ``finish`` takes what came out and tells the study.
+
+    Edges. What ``begin`` or ``finish`` raises ends the loop, as does Ctrl-C; trials under way are closed as failed.
+    """
+    from optuna.trial import TrialState
+
+    running = dict[Future[Any], "Trial"]()
+    try:
+        while True:
+            while more(len(running)):
+                trial = study.ask(fixed_distributions=distributions)
+                try:
+                    future = begin(trial)
+                except BaseException:
+                    study.tell(trial, state=TrialState.FAIL)
+                    raise
+                if future is None:
+                    study.tell(trial, state=TrialState.FAIL)
+                    break
+                running[future] = trial
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                finish(running[future], future)
+                del running[future]
+    finally:
+        for future, trial in running.items():
+            future.cancel()
+            study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
