@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.charts.operating import operating
 from tacit.page import Html, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.operating import ALARMS
+from tacit.privacy.operating import ALARMS, at_most
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -29,7 +29,8 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
     if guarantee.budget is not None:
         places = [k / 100 for k in (0, 0.1, 0.3, 1, 2, 3, 5, 8, 12, *range(16, 100, 4), 99.9)]
         curve = [(a, guarantee.power(a)) for a in places]
-        shown += f"<figure>{operating([*curve, (1.0, 1.0)], (ALARMS, guarantee.power()))}"
+        here = guarantee.power()
+        shown += f"<figure>{operating([*curve, (1.0, 1.0)], (ALARMS, here), f'{at_most(100 * here, 3)}%')}"
         told = "How often an attacker who accepts so many false alarms is right, at most."
         shown += f"<figcaption>{told}</figcaption></figure>"
     return shown
