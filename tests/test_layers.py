@@ -6,12 +6,13 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "files", "space", "objective", "charts", "schema"}
+GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema"}
 ROOMS = {"privacy", "gp", "accounting", "page"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},
+    "locks": {"errors", "files"},
     "space": {"errors"},
     "objective": {"errors"},
     "schema": {"errors", "schema"},

@@ -115,10 +115,13 @@ def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
 
 @contextmanager
 def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool that leaves Ctrl-C to its parent, which then ends it at once: what workers hold would be lost anyway."""
+    """A pool that leaves Ctrl-C to its parent, which then ends it at once: what workers hold would be lost anyway.
+
+    Workers end when their parent does, however it ends.
+    """
     from concurrent.futures import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(workers, initializer=_leave_signals_to_parent)
+    pool = ProcessPoolExecutor(workers, initializer=_follow_parent)
     try:
         yield pool
     except BaseException:
@@ -130,9 +133,21 @@ def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
-def _leave_signals_to_parent() -> None:
+def _follow_parent() -> None:
+    import threading
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, name="tacit-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)  # what this worker evaluates is for nobody
 
 
 def run(app: Callable[..., Any]) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tacit import locks
 from tacit.errors import BadInput, TacitError
 from tacit.privacy.release import Release
 
@@ -42,20 +42,18 @@ class Folder:
 @contextmanager
 def lock_folder(out: str | Path) -> Iterator[Folder]:
     """Hold an output folder for one run; a second run at the same time is refused."""
-    import fcntl
-
     path = Path(out)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+        held = locks.lock(path / ".lock")
     except OSError as error:
         raise BadInput(f"the output folder {path} cannot be written: {error.strerror}. Nothing was spent") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise TacitError(f"another run is writing to {path}; wait for it or choose another folder") from None
+    except locks.Taken as holder:
+        raise TacitError(
+            f"another run is writing to {path}: {holder}. Wait for it, or end it and run the same line again: that "
+            "goes on where it stopped and pays nothing twice. Another folder would be paid for anew"
+        ) from None
     try:
         yield Folder(path)
     finally:
-        os.close(descriptor)
+        locks.release(held)

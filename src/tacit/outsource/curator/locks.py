@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from zlib import crc32
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from tacit import locks
 from tacit.errors import TacitError
 from tacit.privacy.ledger.store import Store
 
@@ -25,21 +25,15 @@ class FileLock(NoLock):
     """Held until the process ends, however it ends."""
 
     def __init__(self, path: Path, shown: str) -> None:
-        import fcntl
-
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
+            self._file = locks.lock(path)
+        except locks.Taken as holder:
             raise StateError(
-                f"another curator holds the state at {shown}. End it first, or take another folder"
+                f"another curator holds the state at {shown}: {holder}. End it first, or take another folder"
             ) from None
 
     def release(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        locks.release(self._file)
 
 
 class ServerLock(NoLock):

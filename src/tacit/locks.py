@@ -1,0 +1,54 @@
+"""Locks on files, held by one process and gone with it: no child inherits them, and each says who holds it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+from tacit.files import open_private
+
+_held: set[int] = set()
+
+
+class Taken(Exception):
+    """Somebody else holds the lock; the words say who."""
+
+
+def lock(path: Path) -> int:
+    """Hold a lock file, made if it is not there; the descriptor to release. ``Taken`` if another process has it."""
+    import fcntl
+
+    descriptor = open_private(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+        os.close(descriptor)
+        raise Taken(holder if holder.isprintable() and holder else "another process") from None
+    _held.add(descriptor)
+    said = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
+    with contextlib.suppress(OSError):  # a full disk: the lock holds all the same
+        os.pwrite(descriptor, said, 0)
+        os.ftruncate(descriptor, len(said))
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Let go of a lock; again does nothing."""
+    if descriptor in _held:
+        _held.discard(descriptor)
+        os.close(descriptor)
+
+
+def _forget() -> None:
+    """In a forked child: the lock is the parent's. Closing a copy of its descriptor leaves it locked."""
+    for descriptor in _held:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

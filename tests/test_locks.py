@@ -1,0 +1,40 @@
+"""A lock is its process's own: a forked child that outlives it does not keep it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from lock_workers import hold_and_fork
+
+from tacit.locks import Taken, lock, release
+
+
+def test_a_lock_is_held_once_and_says_by_whom(tmp_path: Path) -> None:
+    held = lock(tmp_path / "lock")
+    with pytest.raises(Taken, match=f"^process {os.getpid()} on "):
+        lock(tmp_path / "lock")
+    release(held)
+    release(held)  # again does nothing, though the number may be another file's by now
+    release(lock(tmp_path / "lock"))
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_children_of_a_dead_process_do_not_keep_its_lock(tmp_path: Path) -> None:
+    here, there = get_context("spawn").Pipe(duplex=False)
+    holder = get_context("spawn").Process(target=hold_and_fork, args=(str(tmp_path / "lock"), there))
+    holder.start()
+    there.close()
+    children = here.recv()
+    with pytest.raises(Taken, match=f"process {holder.pid}"):
+        lock(tmp_path / "lock")
+    holder.kill()
+    holder.join()
+    try:
+        release(lock(tmp_path / "lock"))
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
