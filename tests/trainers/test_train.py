@@ -51,6 +51,9 @@ def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> 
     assert release.guarantee.epsilon(1e-5) == 2.0
     assert any("secret" in a for a in release.guarantee.assumptions)
     assert set(value.params) == {"steps", "rate", "clip"}
+    least = min((fresh["ill"] == "yes").mean(), (fresh["ill"] == "no").mean())
+    assert abs(value.details["baseline"] - least) < 0.12  # five deviations of the sample and of the noise
+    assert value.details["baseline_of"].startswith("always ")
 
 
 def test_with_hidden_runs_nothing_need_stay_secret() -> None:

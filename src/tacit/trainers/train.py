@@ -4,7 +4,7 @@
     2  debit and commit the whole budget
     3  learn what the columns hold, with noise, from the training rows; or take the schema that was declared
     4  draw a secret number K; K times draw a setting, train with noise, score with noise on the validation rows
-    5  release the best run, with a fresh score from the test rows
+    5  release the best run, with a fresh score from the test rows, and beside it that of a constant prediction
 
 A record is in one part only, so what it costs is the largest of what the parts cost, not their sum.
 """
@@ -32,6 +32,7 @@ from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
 from tacit.schema import Schema
 from tacit.schema.rows import is_frame
 from tacit.space import Space
+from tacit.trainers.baseline import Baseline, divide_mu, draw_baseline
 from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
 from tacit.trainers.parts import Part, divide_rows
@@ -222,11 +223,16 @@ class Training:
         winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
         if winner.model is None:
             raise TacitError("every training failed, so there is nothing to release. The budget stays spent")
-        loss = state.load("loss")
-        if loss is None:
+        for_score, for_counts = divide_mu(self.cost.budget.mu())
+        loss, baseline = state.load("loss"), state.load("baseline")
+        if loss is None or baseline is None:
             test = self.table.encode(self.table.test, preparation)
-            loss = state.store("loss", search.score(winner.model, test, self.cost.budget.mu()))
-        value = self._trained(winner, preparation, loss)
+            if loss is None:
+                loss = state.store("loss", search.score(winner.model, test, for_score))
+            if baseline is None:
+                drawn = draw_baseline(test, preparation, self.scoring, for_counts, self.noise)
+                baseline = state.store("baseline", drawn)
+        value = self._trained(winner, preparation, loss, baseline)
         if ledger is not None and payment is not None:
             ledger.settle(payment, digest(value))
         return Release(value, self.guarantee, payment)
@@ -261,12 +267,12 @@ class Training:
         run = state.load("id") or state.store("id", uuid.uuid4().hex)
         return ledger.charge(self.guarantee, f"train {self.trainer.name}", key=f"train {run}")
 
-    def _trained(self, winner: Run, preparation: Preparation, loss: float) -> Trained:
+    def _trained(self, winner: Run, preparation: Preparation, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
         low, high = preparation.target.range or (0.0, 1.0)
         mean, units = min(max(loss, 0.0), 1.0), self.table.test.units
         unit = self.scoring.in_units(1.0, high - low)
-        deviation = 1 / (units * self.cost.budget.mu())
+        deviation = 1 / (units * divide_mu(self.cost.budget.mu())[0])
         sampling = math.sqrt(mean * (1 - mean) / units)  # the most that losses within [0, 1] of this mean can vary
         return Trained(
             PublishedModel(preparation, winner.model, self.trainer.name),
@@ -275,7 +281,13 @@ class Training:
             self.scoring.name,
             deviation * unit,
             sampling * unit,
-            {"records": self.table.training.units, "test": units, **self.cost.to_json()},
+            {
+                "records": self.table.training.units,
+                "test": units,
+                "baseline": baseline.loss * unit,
+                "baseline_of": baseline.prediction,
+                **self.cost.to_json(),
+            },
         )
 
 

@@ -1,0 +1,92 @@
+"""What a score is worth beside no model at all: the loss of the best constant prediction, from noisy counts.
+
+    mu    that a test row may cost          m    test rows (or persons, one row of each)
+
+The targets of the test rows are counted by class, or by cells of their range, those without a target apart. The counts
+are drawn once, with a share of what a test row may cost; the score is drawn with the rest. One row replaced moves two
+counts by one, sqrt(2) in the L2 norm. Everything after the noise costs nothing. The number of test rows is public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.noise import Source
+from tacit.trainers.preparation import Preparation
+from tacit.trainers.scoring import Scoring
+from tacit.trainers.trainer import CLASSES, EncodedRows
+
+Floats = NDArray[np.float64]
+SHARE = 0.1  # of the squared mu of a test row
+CELLS = 32  # of the range of a number
+FINE = 2**20  # noise is drawn in parts of a row, on a lattice far finer than itself
+
+
+def divide_mu(mu: float) -> tuple[float, float]:
+    """mu of the score, and mu of the counts: together, as Gaussians compose, mu.
+
+    >>> score, counts = divide_mu(0.3)
+    >>> math.hypot(score, counts) <= 0.3 * (1 + 1e-15)
+    True
+    """
+    return mu * math.sqrt(1 - SHARE), mu * math.sqrt(SHARE)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The mean loss, within [0, 1], of always predicting the same, and what that is in words."""
+
+    loss: float
+    prediction: str
+
+
+def draw_baseline(rows: EncodedRows, preparation: Preparation, scoring: Scoring, mu: float, noise: Source) -> Baseline:
+    """The baseline of test rows. ``mu``-GDP for one row, or person, replaced.
+
+    Edges. Rows without a target that fits count with the worst loss, as they do in the score.
+    """
+    target = rows.target if rows.owners is None else rows.target[np.unique(rows.owners, return_index=True)[1]]
+    places = class_places(preparation) if preparation.task == CLASSES else cell_places()
+    known = target >= 0 if preparation.task == CLASSES else np.isfinite(target)
+    cell = target if preparation.task == CLASSES else nearest_cell(target)
+    cell = np.where(known, cell, len(places)).astype(np.intp)
+    exact = np.bincount(cell, minlength=len(places) + 1)
+    scale = math.sqrt(2) / mu * FINE * (1 + 4 * LATTICE)
+    noisy = np.array([noise.gaussian_whole(int(c) * FINE, scale) for c in exact], float) / FINE
+    return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, preparation, scoring)
+
+
+def best_constant(shares: Floats, lost: float, places: Floats, preparation: Preparation, scoring: Scoring) -> Baseline:
+    """Post-processing: of the constants that may suit the metric the one whose mean loss by ``shares`` is least."""
+    if preparation.task == CLASSES:
+        likely = np.maximum(shares, 1e-12)
+        constants = np.vstack([np.eye(len(shares)), likely / likely.sum()])
+    else:
+        constants = places[:, None]
+    losses = [float(shares @ scoring.losses(np.tile(c, (len(places), 1)), places)) for c in constants]
+    best = int(np.argmin(losses))
+    shown: Any = preparation.predictions(constants[best][None, :])[0]
+    if preparation.task != CLASSES:
+        words = f"always about {float(shown):.3g}"
+    else:
+        words = f"always {str(shown)!r}" if best < len(shares) else "always the same probabilities"
+    return Baseline(min(max(losses[best] + lost, 0.0), 1.0), words)
+
+
+def class_places(preparation: Preparation) -> Floats:
+    return np.arange(len(preparation.target.categories), dtype=float)
+
+
+def cell_places() -> Floats:
+    """The middles of the cells of [-1, 1]."""
+    return (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
+
+
+def nearest_cell(target: Floats) -> Floats:
+    return np.clip(np.floor((np.nan_to_num(target) + 1) / 2 * CELLS), 0, CELLS - 1)
