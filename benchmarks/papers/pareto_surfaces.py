@@ -21,7 +21,7 @@ from benchmarks.papers import pareto_sparse_vector as sparse
 from benchmarks.papers._front_panels import cloud, front
 from tacit.pareto import discover, hypervolume, nondominated
 from tacit.pareto.acquisition import Staircase, exact_privacy, hvpoi
-from tacit.pareto.surrogate import Model
+from tacit.pareto.surrogate import ObjectiveModel
 from tacit.space import Array, Params, Space
 
 TITLE = "The paper's two examples: oracles, models after 250 points, acquisition"
@@ -109,7 +109,7 @@ class Seen:
 
 def seen(example: Example) -> Seen:
     mesh, features = example.mesh(), example.space.features(example.drawn)
-    truth, models = example.judged(mesh), (Model("log"), Model("logit"))
+    truth, models = example.judged(mesh), (ObjectiveModel("log"), ObjectiveModel("logit"))
     fitted = [m.posterior(features, example.observed[:, k], final=True) for k, m in enumerate(models)]
     beliefs = [(m, np.sqrt(v)) for m, v in (gp.posterior(example.space.features(mesh)) for gp in fitted)]
     scales, stairs = (models[0].scale, models[1].scale), Staircase.of(example.observed, example.reference)

@@ -119,7 +119,7 @@ def expected_improvement(mean: Array, variance: Array, best: float) -> Array:
 
 
 @lru_cache(maxsize=32)
-def scatter(dimensions: int, n: int, seed: int) -> Any:
+def sobol_points(dimensions: int, n: int, seed: int) -> Any:
     """n first points of a scrambled Sobol sequence, (n, dimensions)."""
     from scipy.stats import qmc
 

@@ -41,7 +41,7 @@ class Staircase:
         start = min(0.0, float(front[0, 0]) if len(front) else 0.0)
         return cls(np.r_[start, front[:, 0], reference[0]], np.r_[reference[1], front[:, 1]])
 
-    def gained(self, e: Array, f: Array) -> Array:
+    def gain(self, e: Array, f: Array) -> Array:
         """I(e, f), exactly; e and f broadcast."""
         area = np.r_[0.0, np.cumsum(self.f * np.diff(self.x))]
         e = np.clip(e, self.x[0], self.x[-1])
@@ -71,13 +71,13 @@ def exact_privacy(front: Staircase, e: Array, mean: Array, deviation: Array, sca
         return worth
     e, mean, sd = e[at], mean[at], np.maximum(deviation[at], 1e-9)
     with np.errstate(divide="ignore", over="ignore"):
-        top = np.clip((scale.exactly(front.level(e)) - mean) / sd, -35.0, DEEP)
+        top = np.clip((scale.forward_exact(front.level(e)) - mean) / sd, -35.0, DEEP)
     # far below the mean the density falls by e within 1/|top| standard deviations
     reach = np.where(top > -2.0, top + DEEP, 24.0 / np.maximum(-top, 2.0))
     x, w = _legendre()
     u = top[:, None] - reach[:, None] * x
     density = np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
-    gain = front.gained(e[:, None], scale.inverse(mean[:, None] + sd[:, None] * u))
+    gain = front.gain(e[:, None], scale.inverse(mean[:, None] + sd[:, None] * u))
     worth[at] = reach * ((density * gain) @ w)
     return worth
 
@@ -98,7 +98,7 @@ def exact_privacy_and_cost(
     for level in np.r_[np.unique(front[:, 1]), reference[1]]:
         below = exact_privacy(Staircase(np.array([0.0, 1.0]), np.array([level])), nothing, *error, scale)
         lower = front[front[:, 1] < level][:, [0, 2]]
-        worth += (below - before) * Staircase.of(lower, (reference[0], reference[2])).gained(*known)
+        worth += (below - before) * Staircase.of(lower, (reference[0], reference[2])).gain(*known)
         before = below
     return worth
 
@@ -114,8 +114,8 @@ def hvpoi(
     landing where no point of the front dominates. The paper leaves open on which scale the volume is taken; an
     anti-ideal error of 1 is infinite on the logit scale, so here it is the scale of the front.
     """
-    gain = front.gained(scales[0].inverse(first[0]), scales[1].inverse(second[0]))
-    edges, levels = np.r_[-np.inf, scales[0].exactly(front.x[1:])], scales[1].exactly(front.f)
+    gain = front.gain(scales[0].inverse(first[0]), scales[1].inverse(second[0]))
+    edges, levels = np.r_[-np.inf, scales[0].forward_exact(front.x[1:])], scales[1].forward_exact(front.f)
     column = np.diff(_below(first, edges), axis=1)  # for each step, its column times the reach below its level
     return np.asarray(gain * np.einsum("nj,nj->n", column, _below(second, levels)))
 

@@ -120,9 +120,9 @@ class Oracles:
         """
         several: Callable[..., Any] | None = getattr(self.algorithm, "utilities", None)
         if several is not None:
-            return _twice(lambda: _utilities(several(dict(params), list(seeds)), len(seeds), self._higher))
+            return _try_twice(lambda: _utilities(several(dict(params), list(seeds)), len(seeds), self._higher))
         run = self.algorithm.utility
-        return [_twice(partial(self._one, run, params, seed))[0] for seed in seeds]
+        return [_try_twice(partial(self._one, run, params, seed))[0] for seed in seeds]
 
     def _one(self, run: Callable[..., Any], params: Params, seed: int) -> list[float]:
         return _utilities(run(dict(params), seed), None, self._higher)
@@ -132,7 +132,7 @@ class Oracles:
         return bool(getattr(self.algorithm, "higher", True))
 
 
-class Failed(TacitError):
+class RunFailed(TacitError):
     """A run that failed twice: the point is recorded as failed and the study goes on. Pickles."""
 
 
@@ -142,7 +142,7 @@ def seeds_of(seed: int, trial: int, repeats: int) -> list[int]:
     return [int(w) for w in words]
 
 
-def _twice(run: Callable[[], list[float]]) -> list[float]:
+def _try_twice(run: Callable[[], list[float]]) -> list[float]:
     try:
         return call_without_message(lambda _: run(), None)  # type: ignore[no-any-return]
     except ObjectiveError as first:
@@ -153,7 +153,7 @@ def _twice(run: Callable[[], list[float]]) -> list[float]:
     except ObjectiveError as second:
         if isinstance(second, _Outside):
             raise
-        raise Failed(str(second)) from None
+        raise RunFailed(str(second)) from None
 
 
 class _Outside(ObjectiveError):

@@ -9,49 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, NSGAIISampler, TPESampler
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, choice, positive
 from tacit.gp.threads import one_thread
 from tacit.pareto.algorithm import Oracles
-from tacit.pareto.surrogate import Candidates, Epsilons, Model, around, scattered
+from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, golden_points, points_around
+from tacit.run.sampler import JointSampler
 from tacit.space import Params, Space
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 Draw = Callable[[np.random.Generator], Any]
 SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")
 
 
-class _Own(BaseSampler):
-    """A sampler that decides all parameters together."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        self.space, self.seed = space, seed
-        self._independent = RandomSampler(seed)
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        return dict(self.space.distributions)
-
-    def sample_independent(
-        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        return self.point(study, trial)
-
-    def point(self, study: Study, trial: FrozenTrial) -> Params:
-        raise NotImplementedError
-
-
-class DrawnSampler(_Own):
+class DrawnSampler(JointSampler):
     """Random search by a table of distributions, such as an algorithm's ``random``; uniform on the space without one.
 
     Each entry draws from a generator. The paper's tables are in tacit.trainers.random_search; where a range is
@@ -74,11 +50,11 @@ class DrawnSampler(_Own):
         return drawn
 
 
-class PointsSampler(_Own):
+class PointsSampler(JointSampler):
     """The members of a list in turn, such as a grid: ``PointsSampler(space, space.grid(3))``."""
 
     def __init__(self, space: Space, points: Sequence[Params]) -> None:
-        super().__init__(space, 0)
+        super().__init__(space)
         if not points:
             raise BadInput("points must not be an empty list")
         self.points = list(points)
@@ -89,7 +65,7 @@ class PointsSampler(_Own):
         return self.points[(trial.number - lost) % len(self.points)]
 
 
-class FixedEpsilonSampler(_Own):
+class FixedEpsilonSampler(JointSampler):
     """One epsilon after another: the best expected utility among points at or below it, as one would tune by hand.
 
     Rounds over ``targets`` in turn: at each, the candidate of largest upper confidence bound whose computed epsilon is
@@ -101,19 +77,19 @@ class FixedEpsilonSampler(_Own):
     ) -> None:
         super().__init__(space, seed)
         self.epsilons, self.targets, self.startup = epsilons, [positive("target", t) for t in targets], startup
-        self.model = Model("logit")
+        self.model = ObjectiveModel("logit")
         self._pool: Candidates | None = None
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if trial.number < self.startup or len(done) < 2:
-            return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
+            return self.space.params(golden_points(self.space.dimensions, trial.number, 1, self.seed))[0]
         if self._pool is None:
-            whole = scattered(self.space.dimensions, 0, 2048, self.seed + 1)
+            whole = golden_points(self.space.dimensions, 0, 2048, self.seed + 1)
             self._pool = Candidates.at(self.space, whole, self.epsilons)
         target = self.targets[trial.number % len(self.targets)]
         fitting = sorted((t for t in done if t.values[0] <= target), key=lambda t: t.values[1])[:4] or done[:1]
-        near = around(self.space, [t.params for t in fitting], (0.2, 0.06, 0.02), 24, (self.seed, trial.number))
+        near = points_around(self.space, [t.params for t in fitting], (0.2, 0.06, 0.02), 24, (self.seed, trial.number))
         found = self._pool + Candidates.at(self.space, near, self.epsilons)
         with one_thread():
             X = self.space.features([t.params for t in done])

@@ -78,7 +78,7 @@ class BoTorchSampler(DParetoSampler):
 
         back = {"log": torch.exp, "logit": torch.sigmoid, "linear": lambda z: z}
 
-        def raised(Z: Any, X: Any = None) -> Any:
+        def negate(Z: Any, X: Any = None) -> Any:
             """Minus the objectives, from the models' scales: BoTorch makes large."""
             return -torch.stack([back[s](Z[..., i]) for i, s in enumerate(self.scales)], dim=-1)
 
@@ -93,8 +93,8 @@ class BoTorchSampler(DParetoSampler):
         return qLogExpectedHypervolumeImprovement(
             model,
             corner,
-            FastNondominatedPartitioning(corner, raised(Z)),
+            FastNondominatedPartitioning(corner, negate(Z)),
             SobolQMCNormalSampler(torch.Size([self.draws]), seed=salt),
-            objective=GenericMCMultiOutputObjective(raised),
+            objective=GenericMCMultiOutputObjective(negate),
             X_pending=pending if running else None,
         )

@@ -10,7 +10,7 @@ from typing import Any
 from tacit.charts.fronts import FrontChart
 from tacit.errors import BadInput, type_and_shape
 from tacit.pareto.chart import chart_of
-from tacit.pareto.front import Front, _written, table_of
+from tacit.pareto.front import Front, table_of, write_text
 
 
 class Comparison:
@@ -48,7 +48,7 @@ class Comparison:
 
     def to_csv(self, path: str | Path) -> Path:
         """One table of all tested points."""
-        return _written(path, table_of(self.fronts))
+        return write_text(path, table_of(self.fronts))
 
     def at(self, *, epsilon: float) -> dict[str, Any]:
         """The best tested point of each front at most ``epsilon``; None where there is none."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, positive
 from tacit.gp.threads import one_thread
-from tacit.pareto.algorithm import Failed, Oracles, seeds_of
+from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
-from tacit.pareto.surrogate import Model
+from tacit.pareto.surrogate import ObjectiveModel
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import digest
 from tacit.run.evaluate import result, submit
@@ -122,10 +122,12 @@ class _Search:
         run_trials(self.study, distributions, more=self.more, begin=self.begin, finish=self.finish)
 
     def more(self, running: int) -> bool:
-        return running < self.at_once and len(_counted(self.study)) < self.trials
+        return running < self.at_once and len(_counting_trials(self.study)) < self.trials
 
     def begin(self, trial: Trial) -> Future[Any] | None:  # steps 1 to 3 are the sampler's
-        if sum(t.number < trial.number for t in _counted(self.study)) >= self.trials:  # another process was quicker
+        if (
+            sum(t.number < trial.number for t in _counting_trials(self.study)) >= self.trials
+        ):  # another process was quicker
             return None
         work: Callable[..., Any] = self.oracles.runs
         if self.test is not None:
@@ -141,7 +143,7 @@ class _Search:
             if test is not None:
                 test.begin()
                 answer = test.observe(trial, answer)
-        except Failed as error:
+        except RunFailed as error:
             _record_failure(study, trial, str(error), self.startup)
         except BudgetRefused:
             if test is None or test.left():
@@ -151,7 +153,7 @@ class _Search:
             trial.set_user_attr(RUNS, answer)
             epsilon = float(self.oracles.epsilons([dict(trial.params)])[0])
             study.tell(trial, [epsilon, 1.0 - float(np.mean(answer))])  # Step 5: augment the data.
-        self.tell(sum(t.state != TrialState.RUNNING for t in _counted(study)), self.trials)
+        self.tell(sum(t.state != TrialState.RUNNING for t in _counting_trials(study)), self.trials)
 
 
 class _Totals:
@@ -171,12 +173,12 @@ def _record_failure(study: Study, trial: Trial, why: str, startup: int) -> None:
 
     trial.set_user_attr(FAILED, why)
     study.tell(trial, state=TrialState.FAIL)
-    counted = [t for t in _counted(study) if t.state != TrialState.RUNNING]
+    counted = [t for t in _counting_trials(study) if t.state != TrialState.RUNNING]
     if len(counted) >= startup and not any(t.state == TrialState.COMPLETE for t in counted):
         raise ObjectiveError(f"the first {len(counted)} points all failed; the last: {why}")
 
 
-def _counted(study: Study) -> list[FrozenTrial]:
+def _counting_trials(study: Study) -> list[FrozenTrial]:
     """Trials that finished, failed for good, used up their observation, or are running: not those cut short."""
     from optuna.trial import TrialState
 
@@ -188,7 +190,7 @@ def _counted(study: Study) -> list[FrozenTrial]:
 
 def _whole(study: Study, trials: int) -> bool:
     """Whether nothing will be added: another process may have points under way."""
-    counted = _counted(study)
+    counted = _counting_trials(study)
     return len(counted) >= trials and not any(t.state.name == "RUNNING" for t in counted)
 
 
@@ -223,7 +225,7 @@ def _place(study: Study, oracles: Oracles, test: ObservedTest, points: list[Poin
         return [[min(max(p.utility, 0.0), 1.0), test.deviation] for p in points]
     X, y = oracles.space.features([p.params for p in points]), np.array([p.error for p in points])
     with one_thread():
-        mean, variance = Model("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
+        mean, variance = ObjectiveModel("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
     placed: list[list[float]] = np.column_stack([np.clip(1 - mean, 0.0, 1.0), np.sqrt(variance)]).tolist()
     if whole:
         study.set_user_attr(PLACED, placed)

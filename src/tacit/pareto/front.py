@@ -196,11 +196,11 @@ class Front:
 
     def to_csv(self, path: str | Path) -> Path:
         """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it."""
-        return _written(path, table_of([self]))
+        return write_text(path, table_of([self]))
 
     def save(self, path: str | Path) -> Path:
         """The front as JSON in a file."""
-        return _written(path, json.dumps(self.to_json(), indent=1) + "\n")
+        return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.points)} of {len(self.tested)} tested points on the front"]
@@ -245,7 +245,7 @@ def _point(document: dict[str, Any]) -> Point:
     return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), deviation=deviation)
 
 
-def _written(path: str | Path, text: str) -> Path:
+def write_text(path: str | Path, text: str) -> Path:
     target = Path(path)
     try:
         target.write_text(text, encoding="utf-8")

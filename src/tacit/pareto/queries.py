@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.errors import BadInput, positive, probability
 from tacit.gp.threads import one_thread
-from tacit.pareto.surrogate import Candidates, Model, around, scattered
+from tacit.pareto.surrogate import Candidates, ObjectiveModel, golden_points, points_around
 from tacit.space import Array, Params
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
     wanted = positive("epsilon", epsilon) if epsilon is not None else probability("utility", utility or 0.0, zero=True)
     oracles, space = front.oracles, front.oracles.space
     noise = [p.deviation for p in tested if p.deviation is not None]
-    model = Model("linear") if noise else Model("logit")
+    model = ObjectiveModel("linear") if noise else ObjectiveModel("logit")
     with one_thread():
         gp = model.posterior(
             space.features([p.params for p in tested]), np.array([p.error for p in tested]), final=True
         )
         known = Candidates.at(space, space.cube([p.params for p in front.points]), oracles.epsilons)
-        found = known + Candidates.at(space, scattered(space.dimensions, 0, POOL, 1), oracles.epsilons)
+        found = known + Candidates.at(space, golden_points(space.dimensions, 0, POOL, 1), oracles.epsilons)
         for i, distance in enumerate((*ROUNDS, 0.0)):
             mean, variance = gp.posterior(found.features)
             error = model.scale.inverse(mean)
@@ -68,7 +68,7 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
             if distance == 0.0:
                 break
             top = [found.params[j] for j in np.argsort(-worth)[:8]]
-            found = found + Candidates.at(space, around(space, top, (distance,), 64, (2, i)), oracles.epsilons)
+            found = found + Candidates.at(space, points_around(space, top, (distance,), 64, (2, i)), oracles.epsilons)
     best = int(np.argmax(worth))
     if not np.isfinite(worth[best]):
         if epsilon is not None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, choice, count
@@ -20,14 +19,14 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.threads import one_thread
 from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import nondominated
-from tacit.pareto.surrogate import Candidates, Epsilons, Model, around, scattered
+from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, golden_points, points_around
+from tacit.run.sampler import JointSampler
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from optuna import Study
-    from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 FAILED = "tacit:failed"
@@ -38,7 +37,7 @@ ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and i
 Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2 or 3), models of error and epsilon
 
 
-class DParetoSampler(BaseSampler):
+class DParetoSampler(JointSampler):
     """Proposals that are expected to push the privacy-utility front furthest.
 
     ``epsilons`` is the privacy oracle over many points at once. ``privacy_model="exact"`` (default) computes it for
@@ -70,42 +69,26 @@ class DParetoSampler(BaseSampler):
             raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
         if len(reference) != 2 + (costs is not None):
             raise BadInput(f"reference must have one number for each objective, got {reference!r}")
-        self.space, self.startup, self.seed = space, count("startup", startup), count("seed", seed, least=0)
+        super().__init__(space, count("seed", seed, least=0))
+        self.startup = count("startup", startup)
         self.epsilons = epsilons if privacy_model == "exact" else None
         self.reference, self.costs = tuple(float(r) for r in reference), costs
         self.published = privacy_model == "gp"
-        self.first, self.second, self.smooth = Model(scales[0]), Model(scales[1], noise), noise > 0
-        self._independent = RandomSampler(seed)
-        self._features: dict[int, Array] = {}
+        self.first, self.second, self.smooth = ObjectiveModel(scales[0]), ObjectiveModel(scales[1], noise), noise > 0
         self._nameless: set[int] = set()  # trials begun by workers that never named a point
         self._pool: Candidates | None = None
         self._pool_cost: Array | None = None
 
-    # What Optuna asks.
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        return dict(self.space.distributions)
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def point(self, study: Study, trial: FrozenTrial) -> Params:
         if len(study.directions) != len(self.reference):
             raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
         done, failed, running = self.observations(study, but=trial.number)
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
-            return self.space.params(scattered(self.space.dimensions, trial.number, 1, self.seed))[0]
+            return self.space.params(golden_points(self.space.dimensions, trial.number, 1, self.seed))[0]
         self._await_earlier(study, trial.number)  # without the lock, which a thread that is waited for needs
         with ONE_AT_A_TIME, one_thread():
             return self.propose(*self.observations(study, but=trial.number), salt=trial.number)
-
-    def sample_independent(
-        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
-
-    def reseed_rng(self) -> None:
-        self._independent.reseed_rng()
 
     def observations(
         self, study: Study, but: int = -1
@@ -140,7 +123,7 @@ class DParetoSampler(BaseSampler):
         self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial], salt: int
     ) -> Params:
         # Step 2: fit the models to what is known, and believe the rest.
-        belief = self._believed(done, failed, running)
+        belief = self._believe(done, failed, running)
         # Step 3: maximise the acquisition over the pool and around the front, then once more around the best.
         pool = self._whole_space()
         everyone = [*done, *failed, *running]
@@ -150,7 +133,9 @@ class DParetoSampler(BaseSampler):
         if len(best) > CENTRES:
             best = np.random.default_rng((self.seed, salt)).choice(best, CENTRES, replace=False)
         centres = [everyone[i].params for i in best]
-        local = around(self.space, centres, (0.2, 0.06, 0.02), max(8, 256 // len(centres) // 3), (self.seed, salt, 1))
+        local = points_around(
+            self.space, centres, (0.2, 0.06, 0.02), max(8, 256 // len(centres) // 3), (self.seed, salt, 1)
+        )
         near = Candidates.at(self.space, local, self.epsilons)
         worth = np.r_[self._worth(pool, belief), self._worth(near, belief)]
         candidates = pool + near
@@ -158,7 +143,7 @@ class DParetoSampler(BaseSampler):
             worth = -candidates.epsilon
         top = [candidates.params[i] for i in np.argsort(-worth)[:6]]
         nearer = Candidates.at(
-            self.space, around(self.space, top, (0.05, 0.012), 16, (self.seed, salt, 2)), self.epsilons
+            self.space, points_around(self.space, top, (0.05, 0.012), 16, (self.seed, salt, 2)), self.epsilons
         )
         worth = np.r_[worth, self._worth(nearer, belief)]
         candidates = candidates + nearer
@@ -168,7 +153,7 @@ class DParetoSampler(BaseSampler):
             (p for i in order if tuple((p := candidates.params[i]).values()) not in tried), candidates.params[0]
         )
 
-    def _believed(
+    def _believe(
         self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial]
     ) -> Belief:
         """Values (n, objectives) of all trials, known or believed, and the models that hold them."""
@@ -176,7 +161,7 @@ class DParetoSampler(BaseSampler):
         lost = np.full((len(failed), values.shape[1]), np.inf)
         lost[:, 1] = values[:, 1].max()
         values = np.concatenate([values, lost])
-        X, pending = self._matrix([*done, *failed]), self._matrix(running)
+        X, pending = self.features([*done, *failed]), self.features(running)
         pool, back = self._whole_space().features, self.second.scale.inverse
         error = self.second.posterior(X, values[:, 1], pool)
         privacy = self.first.posterior(X[: len(done)], values[: len(done), 0], pool) if self.published else None
@@ -200,16 +185,16 @@ class DParetoSampler(BaseSampler):
 
     def _worth(self, candidates: Candidates, belief: Belief) -> Array:
         values, error, privacy = belief
-        scale, z = self.second.scale, self._expected(error, candidates)
+        scale, z = self.second.scale, self._predict(error, candidates)
         if self.costs is not None:
             known = candidates.epsilon, self._cost(self.costs, candidates)
             return exact_privacy_and_cost(values, self.reference, known, z, scale)
         front = Staircase.of(values, self.reference)
         if privacy is None:
             return exact_privacy(front, candidates.epsilon, *z, scale)
-        return hvpoi(front, self._expected(privacy, candidates), z, (self.first.scale, scale))
+        return hvpoi(front, self._predict(privacy, candidates), z, (self.first.scale, scale))
 
-    def _expected(self, gp: GaussianProcess, candidates: Candidates) -> tuple[Array, Array]:
+    def _predict(self, gp: GaussianProcess, candidates: Candidates) -> tuple[Array, Array]:
         """Mean and standard deviation; those of the pool are kept current by the process itself."""
         held = candidates is self._pool
         mean, variance = (gp.mean, gp.variance) if held else gp.posterior(candidates.features)
@@ -225,13 +210,6 @@ class DParetoSampler(BaseSampler):
     def _whole_space(self) -> Candidates:
         if self._pool is None:
             self._pool = Candidates.at(
-                self.space, scattered(self.space.dimensions, 0, POOL, self.seed + 1), self.epsilons
+                self.space, golden_points(self.space.dimensions, 0, POOL, self.seed + 1), self.epsilons
             )
         return self._pool
-
-    def _matrix(self, trials: Sequence[FrozenTrial]) -> Array:
-        for t in trials:
-            if t.number not in self._features:
-                self._features[t.number] = self.space.features([t.params])[0]
-        rows = [self._features[t.number] for t in trials]
-        return np.array(rows) if rows else np.empty((0, self._whole_space().features.shape[1]))

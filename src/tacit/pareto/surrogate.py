@@ -40,7 +40,7 @@ class Scale:
             return np.asarray(np.log(v) - np.log1p(-v))
         return np.asarray(v, float)
 
-    def exactly(self, v: Array) -> Array:
+    def forward_exact(self, v: Array) -> Array:
         """Like forward, without limits: infinite at the ends."""
         with np.errstate(divide="ignore"):
             if self.name == "log":
@@ -53,7 +53,7 @@ class Scale:
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * z))) if self.name == "logit" else np.asarray(z, float)
 
 
-class Model:
+class ObjectiveModel:
     """A Gaussian process (Matern 5/2) over a space for one objective, on its scale.
 
     ``noise`` is the known variance of each value, for released observations; noise of the runs is fitted on top.
@@ -113,7 +113,7 @@ class Candidates:
         )
 
 
-def around(
+def points_around(
     space: Space, centres: Sequence[Params], distances: Sequence[float], each: int, seed: Sequence[int]
 ) -> Array:
     """Points of the cube around centres: ``each`` of them at each distance, a few coordinates moved at a time."""
@@ -124,7 +124,7 @@ def around(
     return np.asarray(np.clip((middle + steps).reshape(-1, d), 0.0, 1.0))
 
 
-def scattered(dimensions: int, start: int, n: int, seed: int) -> Array:
+def golden_points(dimensions: int, start: int, n: int, seed: int) -> Array:
     """n points of an evenly scattered sequence from its ``start``-th, shifted at random by seed, (n, dimensions).
 
     The additive recurrence of the generalised golden ratio: any stretch of it covers the cube evenly.

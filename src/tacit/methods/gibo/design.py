@@ -15,7 +15,7 @@ from tacit.gp.gradient import GradientPosterior
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 from tacit.gp.threads import one_thread
 from tacit.methods.gibo.steps import RULES
-from tacit.methods.surrogate import scatter
+from tacit.methods.surrogate import sobol_points
 from tacit.run.shards import Clipped, bounded_clip
 from tacit.space import Array, Space
 
@@ -270,7 +270,7 @@ def first_points(settings: DescentSettings, space: Space, seed: int) -> Array:
         raise BadInput(f"{len(listed)} starting points were given for starts={settings.starts}")
     first = space.cube(listed) if listed else np.full((1, d), 0.5)
     more = (settings.scan or settings.starts) - len(first)
-    places = np.concatenate([first, scatter(d, more, seed)]) if more else first
+    places = np.concatenate([first, sobol_points(d, more, seed)]) if more else first
     if not settings.scan:
         return places
     distinct = {repr(params): place for params, place in zip(space.params(places), places, strict=True)}
