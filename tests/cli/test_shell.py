@@ -18,8 +18,6 @@ import pytest
 from shell_parts import child, leaves
 from shell_parts import tacit as run
 
-import tacit.methods.tune  # children are forked with it
-from tacit.cli import options as cli_complete
 from tacit.cli.shell import mask_passwords
 
 SOURCE = Path(__file__).parents[2] / "src" / "tacit"
@@ -50,39 +48,6 @@ def test_a_delta_that_one_record_would_satisfy_is_remarked_on(at: Path) -> None:
     (at / "go").touch()
     assert "tacit: delta=0.01 is not below 1/n = 0.000333333: publishing" in run(*TUNE, "--delta", "0.01").err
     assert run(*TUNE).err == run(*TUNE, "--delta", "0.01", "--quiet").err == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "parameters"),
-    [
-        (["--mu", "0.5"], {"mu": 0.5}),
-        (["--rho", "0.125"], {"mu": 0.5}),
-        (["--epsilon", "2"], {"mu": pytest.approx(tacit.Budget.approximate(2.0, 1e-6).mu())}),
-    ],
-)
-def test_a_search_takes_one_budget_of_any_kind_it_can_keep(words: list[str], parameters: Any, at: Path) -> None:
-    (at / "go").touch()
-    assert run(*TUNE, *words, "--json").json["guarantee"]["parameters"] == parameters
-
-
-@pytest.mark.parametrize(
-    ("words", "rule"),
-    [
-        (["--mu", "1", "--epsilon", "1"], "give one budget: --epsilon, --epsilon with --delta, --rho or --mu"),
-        (["--rho", "1", "--delta", "1e-6"], "give one budget"),
-        (["--pure"], "--pure goes with --epsilon alone"),
-        (["--pure", "--epsilon", "1"], "takes tacit.Budget.approximate(epsilon, delta) (--epsilon with --delta)"),
-        (["--rho", "1", "--method", "kusner1"], "(--epsilon with --delta), got rho = 1"),
-        (["--mu", "1", "--method", "kusner3"], "takes tacit.Budget.pure(epsilon) (--epsilon with --pure), got"),
-        (["--delta", "1e-6", "--method", "kusner3"], "takes tacit.Budget.pure(epsilon) (--epsilon with --pure), got"),
-    ],
-)
-def test_a_budget_that_a_method_cannot_keep_is_refused_by_its_rule(words: list[str], rule: str, at: Path) -> None:
-    said = run(*TUNE, *words)
-    assert (said.code, rule in said.err) == (2, True), said.err
-
-
-# Help
 
 
 @pytest.mark.parametrize("verb", LEAVES)
@@ -123,38 +88,6 @@ print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_the_words_for_completion_are_those_of_the_library() -> None:
-    from tacit.integrations.table import MODELS
-    from tacit.pareto.baselines import SEARCHES
-    from tacit.trainers import SHIPPED
-
-    assert cli_complete.SEARCHES == SEARCHES
-    assert tuple(MODELS) == cli_complete.MODELS
-    assert set(SHIPPED) - set(cli_complete.ALGORITHMS) == {"opacus", "estimator"}  # which need a model
-
-
-def completed(monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:
-    monkeypatch.setenv("_TACIT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", words)
-    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
-    said = run()
-    assert (said.code, said.err) == (0, "")
-    return said.out.split()
-
-
-def test_tab_completes_verbs_options_words_and_ledgers(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("ledger", "open", "icu", "--mu", "1")
-    assert set(completed(monkeypatch, "tacit ")) >= {"init", "tune", "ledger", "curator"}
-    assert completed(monkeypatch, "tacit ledger ver") == ["verify"]
-    assert completed(monkeypatch, "tacit tune --method ku") == ["kusner1", "kusner2", "kusner3"]
-    assert completed(monkeypatch, "tacit pareto --algorithm sparse") == ["sparse_vector"]
-    assert completed(monkeypatch, "tacit audit lap") == ["laplace"]
-    assert completed(monkeypatch, "tacit ledger show ") == ["icu"]
-    assert completed(monkeypatch, "tacit ledger show --ledger nowhere.db ") == []
-    assert completed(monkeypatch, "tacit tune --led") == ["--ledger", "--ledger-name"]
-    assert not (at / "nowhere.db").exists()
 
 
 # Bad usage
