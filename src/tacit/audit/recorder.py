@@ -14,6 +14,7 @@ What is found is a fact about these two data sets; it refutes a claim, and never
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.audit.observer import Seen, observe
 from tacit.errors import choice
 from tacit.privacy.guarantee import Budget
 
 Array = NDArray[np.float64]
 KINDS = ("gaussian", "gaussian_whole", "laplace", "gumbel")
 REPLAYS = ("answers", "coins")
+NUMBERS = ("float", "int", "complex", "uint")  # kinds of leaves in which noise could hide
 ROUNDING = 1e-9
 
 
@@ -54,6 +57,7 @@ class Tape:
     asked: list[str] = field(default_factory=list)  # parameters of each evaluation
     error: str | None = None
     result: Any = None
+    seen: Seen = field(default_factory=Seen)
 
 
 class Recorder:
@@ -154,12 +158,11 @@ class Compared:
 
 
 def recorded(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -> Tape:
-    """Run, and keep how it ended: an error is part of what an observer sees."""
-    try:
-        recorder.tape.result = run(data, recorder)
-    except Exception as error:
-        recorder.tape.error = f"{type(error).__name__}: {error}"
-    return recorder.tape
+    """Run, and keep all that came out and how it ended: an error is part of what an observer sees."""
+    tape = recorder.tape
+    tape.seen = observe(lambda: run(data, recorder), skip=(recorder, tape))
+    tape.result, tape.error = tape.seen.result, tape.seen.error
+    return tape
 
 
 def compared(
@@ -167,19 +170,33 @@ def compared(
 ) -> Compared:
     """Run on ``data``, replay on ``neighbour``, and compare. ``run(data, recorder)`` must take its noise from recorder.
 
+    Who has the same answers of the mechanisms must see the same of everything else: the result to its last attribute
+    and closure, warnings, logs, what was printed. To tell a leak from a clock, ``data`` are replayed too.
+
     Edges. Under ``answers`` an error message, the number of evaluations and where they took place must be the same, or
     they are a leak. Under ``coins`` evaluations may differ, if they are kept private; read ``same_evaluations`` so.
+    A run in which no mechanism drew from the recorder contradicts every claim, since nothing was compared. So does a
+    number in the result that differs from run to run: noise that the recorder does not see. Text that does, such as a
+    time in a log, is not judged.
     """
     first = recorded(run, data, Recorder(seed))
-    second = recorded(run, neighbour, Recorder(seed, tape=first, replay=replay))
+    again, other = (recorded(run, d, Recorder(seed, tape=first)) for d in (data, neighbour))
+    second = other if replay == "answers" else recorded(run, neighbour, Recorder(seed, tape=first, replay=replay))
+    for told in first.seen.warned:  # those of the replays say the same, or are found below
+        warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
     flow = [e.public for e in first.entered] == [e.public for e in second.entered]
     found = []
+    if not first.entered and first.error is None:
+        found.append(
+            "no mechanism drew from the recorder, so nothing was compared: pass it on as noise, into every process"
+        )
     if not flow:
         found.append("the mechanisms that ran, or their shapes or scales, depend on private values")
     if first.asked != second.asked and replay == "answers":
         found.append("how often or where the objective was evaluated depends on private values")
     if first.error != second.error:
         found.append("whether or how the run failed depends on private values")
+    found += _leaks(first, again, other, replay) + _reused(first)
     square, epsilon, moved = 0.0, 0.0, dict[str, float]()
     for a, b in zip(first.entered, second.entered, strict=False):
         if a.public != b.public:
@@ -192,6 +209,38 @@ def compared(
             epsilon += far / a.scale
     same = first.asked == second.asked
     return Compared(math.sqrt(square), epsilon, moved, flow, same, first.error == second.error, tuple(found))
+
+
+def _leaks(first: Tape, again: Tape, other: Tape, replay: str) -> list[str]:
+    """What an observer with the same answers saw otherwise on the neighbour, by its place and never by its content."""
+    here, control, there = first.seen.leaves, again.seen.leaves, other.seen.leaves
+    unstable = {p for p in here.keys() | control.keys() if here.get(p) != control.get(p)}
+    moved = sorted(p for p in here.keys() | there.keys() if here.get(p) != there.get(p) and p not in unstable)
+    strayed = [e.public for e in first.entered] != [e.public for e in other.entered]
+    found = []
+    if moved and not (strayed and replay == "coins"):  # a private path that left the tape has no answers to replay
+        found.append(
+            f"what comes out depends on private values beyond the answers of the mechanisms, at {_listed(moved)}"
+        )
+    clocks = sorted(p for p in unstable if p.startswith("result") and here.get(p, ("",))[0].startswith(NUMBERS))
+    if clocks and [e.public for e in first.entered] == [e.public for e in again.entered]:
+        found.append(f"noise, or a clock, that the recorder does not see is in the result, at {_listed(clocks)}")
+    return found
+
+
+def _listed(paths: list[str]) -> str:
+    return ", ".join(paths[:3]) + (f" and {len(paths) - 3} more places" if len(paths) > 3 else "")
+
+
+def _reused(tape: Tape) -> list[str]:
+    """Whether one draw of noise is in two answers. Independent draws of continuous noise are never the same."""
+    known: set[float] = set()
+    for entry in tape.entered:
+        drawn = (entry.noise / entry.scale).ravel().tolist()
+        if known.intersection(drawn) or len(set(drawn)) < len(drawn):
+            return ["one draw of noise was used for two answers: their difference is exact"]
+        known.update(drawn)
+    return []
 
 
 def _distance(kind: str, a: Array, b: Array) -> float:

@@ -1,0 +1,178 @@
+"""All that comes out of a run: its result to the last attribute, its error, its warnings, its logs and what it printed.
+
+A result is walked as pickle or a debugger would: into containers, attributes, slots, closures and bound methods. What
+is found is a mapping from a path to a leaf that can be compared, or searched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import enum
+import functools
+import io
+import logging
+import random
+import types
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, decimal.Decimal, datetime.date, datetime.time)
+TIMES = (datetime.timedelta, datetime.tzinfo, np.generic, range, slice)
+NAMED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.CodeType, enum.Enum)
+MOST = 200_000  # nodes of one result; a larger one is not a release
+
+
+@dataclass
+class Seen:
+    """What an observer saw of one run."""
+
+    leaves: dict[str, tuple[str, Any]] = field(default_factory=dict)  # path -> type and content
+    error: str | None = None
+    result: Any = None
+    warned: list[warnings.WarningMessage] = field(default_factory=list)
+
+
+def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
+    """Run, and note all that comes out; objects in ``skip`` are not walked into. An error is part of what is seen.
+
+    Edges. Global generators of random numbers start the same way each time, so that public randomness repeats.
+    """
+    seen, out, err, lines = Seen(), io.StringIO(), io.StringIO(), list[str]()
+    states = random.getstate(), np.random.get_state()
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as warned,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            _logged(lines),
+        ):
+            warnings.simplefilter("always")
+            try:
+                seen.result = run()
+            except Exception as error:
+                seen.error = f"{type(error).__name__}: {error}"
+        seen.warned = list(warned)
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+    told = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
+    told |= {"stdout": out.getvalue().splitlines(), "stderr": err.getvalue().splitlines()}
+    seen.leaves = dict(walk(seen.result, "result", skip)) | dict(walk(told, "told"))
+    return seen
+
+
+@contextlib.contextmanager
+def _logged(lines: list[str]) -> Iterator[None]:
+    """Every line that any logger writes, also of those that pass nothing on."""
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(f"{record.name}: {record.getMessage()}")
+
+    listener = Listener()
+    known = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict)]
+    heard = [logging.root, *(logger for logger in known if not logger.propagate)]
+    for logger in heard:
+        logger.addHandler(listener)
+    try:
+        yield
+    finally:
+        for logger in heard:
+            logger.removeHandler(listener)
+
+
+def walk(value: Any, name: str = "", skip: tuple[Any, ...] = ()) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """Every leaf that can be reached from a value, with its path. Each object once.
+
+    >>> [path for path, _ in walk({"a": [1, 2.5]}, "x")]
+    ['x.keys[0]', "x['a'][0]", "x['a'][1]"]
+    """
+    waiting, known, count = deque([(name, value)]), {id(s) for s in skip}, 0
+    held = []  # so that no id is used twice
+    while waiting:
+        path, this = waiting.popleft()
+        if isinstance(this, (*LEAVES, *TIMES)):
+            yield path, (type(this).__name__, _content(this))
+            continue
+        if id(this) in known:
+            continue
+        known.add(id(this))
+        held.append(this)
+        count += 1
+        if count > MOST:
+            yield path, ("unread", "more than can be walked")
+            return
+        if isinstance(this, np.ndarray) and this.dtype != object:
+            yield path, (f"{this.dtype}{this.shape}", this.tobytes())
+        elif isinstance(this, NAMED) and not _bound(this):
+            named: Any = this
+            yield path, (type(named).__name__, str(getattr(named, "__qualname__", getattr(named, "__name__", ""))))
+        else:
+            inside = list(_inside(this))
+            if not inside:
+                yield path, (type(this).__qualname__, "")
+            waiting.extend((path + step, part) for step, part in inside)
+
+
+def _bound(this: Any) -> bool:
+    """Whether it is a method in C of some object."""
+    home = getattr(this, "__self__", None)
+    return isinstance(this, types.BuiltinFunctionType) and home is not None and not isinstance(home, types.ModuleType)
+
+
+def _content(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, (str, bytes)) else repr(leaf)
+
+
+def _inside(this: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of an object and how to get to them."""
+    if isinstance(this, Mapping):
+        yield from ((f".keys[{i}]", k) for i, k in enumerate(this))
+        yield from ((f"[{k!r}]" if isinstance(k, (str, int)) else f"[{i}]", this[k]) for i, k in enumerate(this))
+    elif isinstance(this, (list, tuple, deque)):
+        yield from ((f"[{i}]", part) for i, part in enumerate(this))
+    elif isinstance(this, (set, frozenset)):
+        yield from ((f"{{{i}}}", part) for i, part in enumerate(sorted(this, key=repr)))
+    elif isinstance(this, np.ndarray):
+        yield from ((f"[{i}]", part) for i, part in enumerate(this.ravel().tolist()))
+    elif isinstance(this, types.FunctionType):
+        yield from ((f".closure[{i}]", _cell(cell)) for i, cell in enumerate(this.__closure__ or ()))
+        yield from ((".defaults", this.__defaults__), (".named", this.__kwdefaults__), (".name", this.__qualname__))
+    elif isinstance(this, types.MethodType) or _bound(this):
+        yield from ((".self", this.__self__), (".function", getattr(this, "__func__", this.__name__)))
+    elif isinstance(this, functools.partial):
+        yield from ((".function", this.func), (".given", this.args), (".named", this.keywords))
+    elif hasattr(this, "to_numpy") and hasattr(this, "index"):  # a pandas frame or series
+        yield from ((".index", np.asarray(this.index)), (".values", this.to_numpy()))
+        yield ".columns", list(getattr(this, "columns", []))
+    else:
+        yield from _attributes(this)
+
+
+def _attributes(this: Any) -> Iterator[tuple[str, Any]]:
+    for name, part in sorted(getattr(this, "__dict__", {}).items(), key=lambda item: str(item[0])):
+        yield f".{name}", part
+    for kind in type(this).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") and name[-2:] != "__" else name
+            if name != "__weakref__" and name != "__dict__" and hasattr(this, mangled):
+                yield f".{name}", getattr(this, mangled)
+    if isinstance(this, BaseException):
+        yield from ((".args", this.args), (".cause", this.__cause__), (".context", this.__context__))
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
