@@ -214,3 +214,35 @@ def test_more_epsilon_means_more_mu(eps, more, delta):
     assert c.gdp_mu(low, delta) <= c.gdp_mu(high, delta) * (1 + 1e-12)
     assert c.zcdp_rho(low, delta) <= c.zcdp_rho(high, delta) * (1 + 1e-9)
     assert c.pure_mu(low) <= c.pure_mu(high)
+
+
+@pytest.mark.parametrize("eps", [0.01, 0.3, 1.0, 4.0])
+def test_no_pair_of_two_outcomes_within_a_range_needs_a_larger_mu(eps):
+    x = np.linspace(-30, 30, 20001)
+    a, b = 1 / (1 + np.exp(-x - eps / 2)), 1 / (1 + np.exp(-x + eps / 2))
+    with np.errstate(invalid="ignore"):
+        needed = np.where(x > 0, ndtri(1 - b) - ndtri(1 - a), ndtri(a) - ndtri(b))
+    exact = np.abs(x) < 8  # beyond, one minus a probability loses its digits
+    assert needed[exact].max() <= c.range_mu(eps) * (1 + 1e-12)
+    assert needed[exact].max() == pytest.approx(c.range_mu(eps), rel=1e-6)
+
+
+def test_random_exponential_mechanisms_have_profiles_below_the_claim():
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        eps, size = generator.uniform(0.05, 5), int(generator.integers(2, 6))
+        u, moves = generator.normal(0, 2, size), generator.uniform(-1, 1, size)
+        p, q = (np.exp(s) / np.exp(s).sum() for s in (u, u + eps / 2 * moves))
+        for at in np.linspace(-eps, eps, 9):
+            delta = np.maximum(p - math.exp(at) * q, 0).sum()
+            claimed = (
+                c.gdp_delta(c.range_mu(eps), at)
+                if at >= 0
+                else 1 - math.exp(at) * (1 - c.gdp_delta(c.range_mu(eps), -at))
+            )
+            assert delta <= claimed + 1e-12
+
+
+@pytest.mark.parametrize("mu", MUS)
+def test_mu_range_is_the_inverse_of_range_mu_on_the_safe_side(mu):
+    assert mu * (1 - 1e-9) <= c.range_mu(c.mu_range(mu)) <= mu

@@ -141,6 +141,18 @@ _LISTED = (
         **_PRIVATE_SEARCH,
     ),
     Method(
+        name="pool",
+        about="a hidden pool of candidates and one draw, for few records or cheap evaluations; trials are its size",
+        notions=("pure", "approximate", "zcdp", "gdp"),
+        resumable=True,
+        refuses=("storage",),
+        refuses_because="hides its trials",
+        function="tacit.methods.pool:run",
+        options="tacit.methods.pool:settings",
+        forecasts="tacit.methods.pool:FORECASTS",
+        neighbours="tacit.methods.pool:neighbours",
+    ),
+    Method(
         name="gibo",
         about="DP-GIBO: noisy gradients, for many parameters; trials are its steps",
         notions=GAUSSIAN,

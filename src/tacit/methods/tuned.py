@@ -9,6 +9,8 @@ from typing import Any
 from tacit.methods.registry import METHODS
 from tacit.privacy.release import plain
 
+LATER = ("law",)
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -16,7 +18,8 @@ class Tuned:
 
     ``deviation`` is the standard deviation of the score as the method knows it; ``noise`` that of one noisy
     observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds what a
-    method adds, such as the bounds of its theorems.
+    method adds, such as the bounds of its theorems. ``law`` is that of the score's noise, "gaussian" or "laplace",
+    where the method has both.
     """
 
     params: dict[str, Any]
@@ -27,6 +30,7 @@ class Tuned:
     noise: float | None = None
     trials: list[dict[str, Any]] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    law: str = ""
 
     @property
     def half_width(self) -> float | None:
@@ -38,10 +42,12 @@ class Tuned:
         if self.deviation is None:
             return None
         known = METHODS.get(self.method)
-        return self.deviation * (math.log(20) / math.sqrt(2) if known and known.laplace else 1.96)
+        laplace = self.law == "laplace" if self.law else known is not None and known.laplace
+        return self.deviation * (math.log(20) / math.sqrt(2) if laplace else 1.96)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in self.__dict__.items()}
+        """Fields that came after the first release are left out where they say nothing: its digests stay."""
+        return {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Tuned:

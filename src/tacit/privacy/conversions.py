@@ -131,6 +131,23 @@ def mu_pure(mu: float) -> float:
     return _stepped(eps, lambda e: pure_mu(e) <= mu, up=False) if mu > 0 else 0.0
 
 
+def range_mu(eps: float) -> float:
+    """The smallest mu such that every mechanism of bounded range eps is mu-GDP: half of eps, as pure privacy.
+
+    Bounded range: the privacy losses of a pair of neighbours lie in an interval of length eps, as those of one
+    exponential mechanism do. See docs/proofs/exponential-mechanism.md.
+
+    >>> round(range_mu(1.0), 4)
+    0.6236
+    """
+    return pure_mu(eps / 2)
+
+
+def mu_range(mu: float) -> float:
+    """The largest eps such that every mechanism of bounded range eps is mu-GDP: the inverse of range_mu."""
+    return 2 * mu_pure(mu)
+
+
 def pure_rho(eps: float) -> float:
     """Every eps-DP mechanism is (eps^2/2)-zCDP (Bun2016 Proposition 1.4)."""
     return eps * eps / 2

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_shape
+from tacit.privacy.conversions import mu_range
 from tacit.privacy.guarantee import DECLARED, RECORD, Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
@@ -173,9 +174,11 @@ class Exponential(Mechanism[int]):
 
     ``sensitivity`` bounds how much any one score can move. ``scale`` is the scale of the Gumbel noise on the scores.
 
-    Guarantee. Pure epsilon = 2 sensitivity / scale, and rho-zCDP with rho = epsilon^2 / 8; states the one that the
-    budget asks for (zCDP for a zCDP budget, otherwise pure). Unconditional.
-    Follows. McSherry and Talwar (2007), Theorem 6; Cesar and Rogers (2021) for zCDP.
+    Guarantee. Pure epsilon = 2 sensitivity / scale, rho-zCDP with rho = epsilon^2 / 8, and mu-GDP with
+    mu = 2 Phi^-1(1 / (1 + e^(-epsilon/2))); states the one that the budget asks for, pure for an approximate one.
+    Unconditional.
+    Follows. McSherry and Talwar (2007), Theorem 6; Cesar and Rogers (2021) for zCDP; for GDP the page "One draw of the
+    exponential mechanism" of the documentation.
     Edges. One candidate is chosen with certainty. Scores must be finite.
 
     >>> Exponential(1.0, budget=Budget.zcdp(0.5)).scale
@@ -196,11 +199,10 @@ class Exponential(Mechanism[int]):
             self.scale = usable(scale)  # type: ignore[arg-type]
             stated = Budget.pure(self._epsilon())
         else:
-            concentrated = budget.notion == "zcdp"  # type: ignore[union-attr]
-            epsilon = math.sqrt(8 * budget.amount) if concentrated else budget.pure_epsilon()  # type: ignore[union-attr]
+            epsilon = _range_within(budget)  # type: ignore[arg-type]
             self.scale = usable(2 * self.sensitivity / epsilon)
             self._reach(self._epsilon, epsilon)
-            stated = budget if concentrated else Budget.pure(epsilon)  # type: ignore[assignment]
+            stated = budget if budget.notion in ("zcdp", "gdp") else Budget.pure(epsilon)  # type: ignore
         self.guarantee = self._stated(stated, unit, "exponential mechanism (McSherry and Talwar 2007, Theorem 6)")
 
     def _epsilon(self) -> float:
@@ -216,6 +218,13 @@ class Exponential(Mechanism[int]):
 
     def draw(self, scores: Any) -> int:
         return self.noise.gumbel_argmax(scores, self.scale)
+
+
+def _range_within(budget: Budget) -> float:
+    """The range of privacy losses that one exponential mechanism may have within a budget."""
+    if budget.notion == "zcdp":
+        return math.sqrt(8 * budget.amount)
+    return mu_range(budget.amount) if budget.notion == "gdp" else budget.pure_epsilon()
 
 
 def one_of(scale: float | None, budget: Budget | None) -> bool:

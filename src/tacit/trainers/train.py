@@ -29,6 +29,7 @@ from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source, load_samplers
 from tacit.privacy.release import Payment, Release, digest
 from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
+from tacit.run.private_state import PRIVATE, PrivateState
 from tacit.schema import Schema
 from tacit.schema.rows import is_frame
 from tacit.space import Space
@@ -37,7 +38,6 @@ from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
-from tacit.trainers.private_state import PrivateState
 from tacit.trainers.runs import Run, Search, best_of
 from tacit.trainers.scoring import SCORING, Scoring
 from tacit.trainers.search_cost import COLUMNS, SearchCost
@@ -52,7 +52,6 @@ SECRET = "how many models were trained, how long that took, and the models that 
 SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
 SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
 SHARES = (0.7, 0.15, 0.15)
-PRIVATE = "private"
 LOUD = 0.1  # noise on a validation score, in units of the loss
 MANY_COLUMNS = 10
 

@@ -69,7 +69,7 @@ def _search(value: Tuned) -> str:
     if details.get("path"):
         shown += _path(details, value.params)
     elif not value.trials:
-        shown += "<p>Its observations are private and are not shown.</p>"
+        shown += f"<p>{escape(str(details.get('search', 'Its observations are private and are not shown')))}.</p>"
     told = [str(u["sentence"]) for u in details.get("utility", [])]
     outlook = details.get("outlook", {}).get("sentence")
     if told or outlook:

@@ -1,4 +1,4 @@
-"""What a training must remember until its release, and nobody may see: a folder marked private, wiped afterwards."""
+"""What a run must remember until its release, and nobody may see: a folder marked private, wiped afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from tacit.errors import BadInput
 
-WORDS = "PRIVATE: the state of a training that is not finished. It is wiped when the model is released.\n"
+PRIVATE = "private"  # the name of the folder
+WORDS = "PRIVATE: the state of a run that is not finished. It is wiped when the result is released.\n"
 
 
 class PrivateState:
@@ -29,7 +30,7 @@ class PrivateState:
         self._write("README", WORDS.encode())
 
     def __repr__(self) -> str:
-        return "<the private state of a training>"
+        return "<the private state of a run>"
 
     def load(self, name: str) -> Any:
         """A value that was stored, or None."""
@@ -41,7 +42,7 @@ class PrivateState:
             return None
         except Exception:
             raise BadInput(
-                f"{self.folder / name} is not what was written there: the training cannot go on. Start again with "
+                f"{self.folder / name} is not what was written there: the run cannot go on. Start again with "
                 "another folder, which is paid for anew"
             ) from None
 
@@ -54,7 +55,7 @@ class PrivateState:
         return value
 
     def agree(self, terms: dict[str, Any]) -> None:
-        """Store the terms of the training, or refuse a folder that was begun under others."""
+        """Store the terms of the run, or refuse a folder that was begun under others."""
         mine = json.loads(json.dumps(terms))
         stored = self.load("terms")
         if stored is None:

@@ -1,0 +1,307 @@
+"""The hidden pool: candidates fixed in advance, evaluated exactly and hidden, and one draw that names the winner.
+
+    n   records          w   width of the bounds          T   candidates, any number
+    s   scale of the Gumbel noise, 2 w / (n epsilon)
+
+One record moves every mean by at most w / n. The winner is one draw of the exponential mechanism, whatever T is: its
+expected mean is within s log T of the best candidate's. A share of the budget buys the winner's score. The exact means
+are never released: they are in memory or, with a folder, in a private one until the release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import BadInput, TacitError, probability
+from tacit.methods.case import Case
+from tacit.methods.neighbours import Neighbours, unit_space
+from tacit.methods.observed import UNIT
+from tacit.methods.outlook import Forecast, Outlook, would_refuse
+from tacit.methods.task import Task
+from tacit.methods.tuned import Tuned
+from tacit.objective import Objective
+from tacit.privacy.claims import Claims, Promise
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.mean import STEPS, BoundedMean
+from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Release, digest
+from tacit.run.evaluate import result, submit_losses
+from tacit.run.folder import lock_folder
+from tacit.run.journal import Journal
+from tacit.run.private_state import PRIVATE, PrivateState
+from tacit.run.progress import progress_bar
+from tacit.space import Array, Params
+
+SHARE = 0.2  # of the budget, for the score
+LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
+SOURCE = "one draw of the exponential mechanism, and one noisy mean of its choice (McSherry and Talwar 2007, Theorem 6)"
+WHOLE = 53  # bits of a float's whole numbers
+
+
+class Choice:
+    """One exact draw among candidates by the sums of their losses, in whole steps.
+
+    Guarantee. That of the exponential mechanism: see Exponential. Sums of more than 2^21 records are rounded to what a
+    float holds, and the sensitivity counts that.
+    """
+
+    def __init__(self, objective: Objective, budget: Budget, noise: Source) -> None:
+        self.sign = 1.0 if objective.higher_is_better else -1.0
+        self.unit = float_unit(objective.records)
+        self.mechanism = Exponential(STEPS + self.unit, budget=budget, unit=UNIT, noise=noise)
+        low, high = objective.bounds
+        self.scale = self.mechanism.scale * (high - low) / (objective.records * STEPS)  # in the units of the losses
+
+    def draw(self, totals: Sequence[int]) -> int:
+        """The index of a candidate."""
+        return int(self.mechanism.draw(self.sign * floats(totals, self.unit)))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a pool promises, and the mechanisms that keep it. ``share`` of the budget is for the score.
+
+    The notion of the budget decides: pure and approximate budgets are pure epsilon with Laplace noise on the score,
+    which is far less noise than Gaussian noise at the same epsilon and delta; zCDP and GDP have Gaussian noise.
+    """
+
+    objective: Objective
+    budget: Budget
+    share: float = SHARE
+    noise: Source = EXACT
+
+    def __post_init__(self) -> None:
+        probability("score_share", self.share)
+
+    @property
+    def laplace(self) -> bool:
+        return self.budget.notion in ("pure", "approximate")
+
+    def guarantee(self) -> Guarantee:
+        if self.noise.simulated:
+            return Guarantee.none(SIMULATED, UNIT)
+        if self.laplace:
+            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE)
+        return Guarantee(self.budget, UNIT, (), SOURCE)
+
+    def parts(self) -> tuple[Budget, Budget]:
+        """Budgets of the choice and of the score; they compose to the whole: epsilons, rhos or squares of mu add."""
+        kinds: dict[str, Callable[[float], Budget]] = {"zcdp": Budget.zcdp, "gdp": Budget.gdp}
+        made, amount = kinds.get(self.budget.notion, Budget.pure), self.budget.amount
+        power = 2 if self.budget.notion == "gdp" else 1
+        score = amount * self.share ** (1 / power)
+        rest = (amount**power - score**power) ** (1 / power)
+        return made(rest * (1 - 1e-12)), made(score * (1 - 1e-12))  # more than the rounding of either
+
+    def choice(self) -> Choice:
+        return Choice(self.objective, self.parts()[0], self.noise)
+
+    def mean(self) -> BoundedMean:
+        """What sums losses and, unless noise is Laplace, draws the score."""
+        o, (_, score) = self.objective, self.parts()
+        budget = Budget.gdp(1.0) if self.laplace else score
+        higher = o.higher_is_better
+        return BoundedMean(o.records, o.bounds, budget=budget, higher_is_better=higher, unit=UNIT, noise=self.noise)
+
+    def blur(self) -> Laplace:
+        """Laplace noise on a sum in whole steps."""
+        return Laplace(STEPS + float_unit(self.objective.records), budget=self.parts()[1], unit=UNIT, noise=self.noise)
+
+    def draw_score(self, total: int) -> float:
+        if not self.laplace:
+            return self.mean().draw(total)
+        unit = float_unit(self.objective.records)
+        noisy = float(self.blur().draw(floats([total], unit))[0])
+        low, high = self.objective.bounds
+        return low + (high - low) * noisy / (self.objective.records * STEPS)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the score."""
+        if not self.laplace:
+            return self.mean().scale
+        low, high = self.objective.bounds
+        return math.sqrt(2) * self.blur().scale * (high - low) / (self.objective.records * STEPS)
+
+    def to_json(self) -> dict[str, Any]:
+        o = self.objective
+        about: dict[str, Any] = {"records": o.records, "bounds": list(o.bounds), "direction": o.direction}
+        simulated = {"simulated": True} if self.noise.simulated else {}
+        return {**about, "budget": self.budget.to_json(), "score_share": self.share, **simulated}
+
+
+def settings(*, score_share: float = SHARE) -> float:
+    """The options of method="pool"."""
+    return score_share
+
+
+def run(task: Task) -> Release[Tuned]:
+    """Evaluate all candidates, hide what came out, pay, and draw the winner and its score."""
+    terms = Terms(task.objective, task.price, settings(**task.options), task.noise)
+    refuse_loud_choice(terms, task.accept_noise)
+    listed = list_pool(task, task.trials)
+    with ExitStack() as stack:
+        folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
+        agreed = {"method": "pool", **terms.to_json(), "candidates": len(listed), "listed": digest(listed)}
+        promise = Promise(terms.guarantee(), None, f"pool {{run}}: one of {len(listed)} candidates", agreed)
+        journal = Journal(folder.path / "pool.jsonl" if folder is not None else None)
+        claims = Claims(journal, promise, ledger=task.ledger)
+        state = PrivateState(folder.path / PRIVATE if folder is not None else None)
+        choice, mean = terms.choice(), terms.mean()
+
+        def draw(totals: list[int]) -> list[float]:
+            winner = choice.draw(totals)
+            return [winner, terms.draw_score(totals[winner])]
+
+        drawn = claims.draw("winner", lambda: evaluate_pool(task, listed, mean, state), draw)
+        if drawn is None:
+            state.wipe()
+            raise TacitError(
+                "the one draw that was paid for was lost when a process ended in the midst of it, and a second is not "
+                "paid for. Start again with another folder"
+            )
+        value = _tuned(terms, listed, choice.scale, *drawn)
+        claims.settle(digest(value))
+        release = Release(value, promise.guarantee, claims.payment)
+        if folder is not None:
+            folder.write_certificate(release)
+        state.wipe()
+    return release
+
+
+def _tuned(terms: Terms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
+    low, high = terms.objective.bounds
+    law = "Laplace" if terms.laplace else "Gaussian"
+    details = {
+        "candidates": len(listed),
+        "choice_noise": scale,
+        "search": f"{len(listed)} candidates, fixed in advance, were evaluated and stay hidden; one draw, with Gumbel "
+        f"noise of scale {scale:.2g} on each mean, chose among them",
+        "score": f"the mean loss of the released parameters, with {law} noise of its own",
+    }
+    return Tuned(
+        listed[int(winner)],
+        min(max(score, low), high),
+        "pool",
+        terms.objective.direction,
+        deviation=terms.deviation,
+        law=law.lower(),
+        details=details,
+    )
+
+
+def list_pool(task: Task, size: int) -> list[Params]:
+    """At most ``size`` candidates: those given, a random part of them if there are more, or scattered ones."""
+    listed = task.list_candidates(size) or []
+    if len(listed) > size:
+        kept = np.random.default_rng(task.seed).choice(len(listed), size, replace=False)
+        listed = [listed[i] for i in sorted(kept)]
+    return listed
+
+
+def evaluate_pool(task: Task, listed: list[Params], mean: BoundedMean, state: PrivateState) -> list[int]:
+    """The exact sum of each candidate's losses, here or on an executor; what the state holds is not done again."""
+    state.agree({"candidates": digest(listed), "records": mean.records, "bounds": list(mean.bounds)})
+    totals = [state.load(f"candidate-{i}") for i in range(len(listed))]
+    todo = [i for i, total in enumerate(totals) if total is None]
+    executor, running = task.executor, dict[Future[int], int]()
+    width = 1 if executor is None else task.at_once or 2 * (getattr(executor, "_max_workers", None) or 1)
+    done = len(listed) - len(todo)
+    with progress_bar("evaluating", len(listed), done=done, wanted=task.progress) as advance:
+        try:
+            while todo or running:
+                while todo and len(running) < width:
+                    i = todo.pop(0)
+                    running[submit_losses(executor, task.objective, mean, dict(listed[i]))] = i
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    i = running.pop(future)
+                    totals[i] = state.store(f"candidate-{i}", result(future))
+                    advance()
+        finally:
+            for future in running:
+                future.cancel()
+    return totals
+
+
+def floats(totals: Sequence[int], unit: int) -> Array:
+    """Sums as floats, exactly: rounded to whole units first, where a float does not hold them."""
+    return np.array([float(unit * ((2 * total + unit) // (2 * unit))) for total in totals])
+
+
+def float_unit(records: int) -> int:
+    """The step of sums that a float holds exactly: 1 up to 2^21 records."""
+    return 1 << max(0, (records * STEPS).bit_length() - WHOLE)
+
+
+def refuse_loud_choice(terms: Terms, accepted: bool) -> None:
+    """Refuse noise that drowns the differences between candidates, unless it was accepted."""
+    (low, high), scale, score = terms.objective.bounds, terms.choice().scale, terms.deviation
+    if max(scale, score) > LOUD * (high - low) and not accepted:
+        raise BadInput(
+            f"over {terms.objective.records} records the choice would carry noise of scale {scale:.3g} on each "
+            f"candidate and the score noise of standard deviation {score:.3g}, on losses between {low:g} and {high:g}: "
+            "little better than a random choice. Use more records or a larger budget; or accept it with "
+            "accept_noise=True (--yes). Nothing was spent"
+        )
+
+
+# What it would give
+
+
+def choice_noise(case: Case) -> float:
+    """The Gumbel noise of the choice, as a share of the spread."""
+    return Terms(case.objective(), case.budget).choice().scale / case.spread
+
+
+def _outlook(case: Case) -> Outlook:
+    terms = Terms(case.objective(), case.budget)
+    scale = terms.choice().scale
+    note = (
+        f"every one of {case.trials:,} candidates is evaluated and hidden; one draw chooses, and more candidates do "
+        "not raise its noise. Nothing but the winner and its score is released"
+    )
+    return Outlook(
+        "pool",
+        terms.guarantee(),
+        case.trials,
+        {"method": "pool"},
+        terms.deviation,
+        "the released score",
+        scale * math.log(case.trials) if case.trials > 1 else 0.0,
+        "expected loss against the best candidate (exponential mechanism)",
+        refused=would_refuse(lambda: refuse_loud_choice(terms, False)),
+        notes=(note,),
+    )
+
+
+FORECASTS = (Forecast("pool", _outlook, "", choice_noise),)
+
+
+def neighbours(records: int = 20) -> Neighbours:
+    """One record whose losses move half of the candidates up and the others down, as far as they can."""
+
+    def losses(side: int) -> Any:
+        def at(params: dict[str, Any]) -> Array:
+            first = float(side) if params["x"] < 0.5 else 1.0 - side
+            return np.concatenate(([first], np.full(records - 1, 0.5)))
+
+        return at
+
+    def outputs(value: Tuned) -> list[float]:
+        return [value.params["x"], float(value.score or 0.0)]
+
+    about = (
+        f"2 candidates over {records} records, the winner and its score; every loss of one record goes from one bound "
+        "to the other, up for one candidate and down for the other"
+    )
+    listed = {"candidates": [{"x": 0.25}, {"x": 0.75}], "score_share": 0.5}
+    sides = (losses(0), losses(1))
+    return Neighbours(about, Budget.pure(2.0), sides, unit_space(), records, 2, outputs, listed, runs=2000)
