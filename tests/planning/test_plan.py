@@ -182,7 +182,7 @@ def test_a_plan_spends_and_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_classes_of_guarantee_are_those_of_the_methods() -> None:
     plan = made(dimensions=1)
     kinds = {o.method: o.guarantee.kind for o in plan.outlooks}
-    unconditional = {"observed", "random", "grid", "gibo", "gibo_few", "kusner3"}
+    unconditional = {"observed", "random", "grid", "pool", "gibo", "gibo_few", "kusner3"}
     assert {m for m, kind in kinds.items() if kind == "unconditional"} == unconditional
     assert {m for m, kind in kinds.items() if kind == "conditional"} == {"kusner1", "kusner2"}
     assert plan["observed"].guarantee.epsilon(1e-6) == pytest.approx(1.0)
@@ -191,7 +191,7 @@ def test_the_classes_of_guarantee_are_those_of_the_methods() -> None:
 
 def test_a_budget_that_a_method_cannot_use_is_said_and_not_raised() -> None:
     pure = made(budget=tacit.Budget.pure(1.0), dimensions=1, want=0.01)
-    assert {o.method for o in pure.outlooks if not o.unavailable} == {"kusner3", "nonprivate", "middle"}
+    assert {o.method for o in pure.outlooks if not o.unavailable} == {"pool", "kusner3", "nonprivate", "middle"}
     assert "not pure" in pure["observed"].unavailable
     assert pure.recommendation.method == "middle"
     gdp = made(budget=tacit.Budget.gdp(0.5), want=0.01)
