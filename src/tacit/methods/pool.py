@@ -28,7 +28,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.noise import EXACT, Source
@@ -89,8 +89,8 @@ class Terms:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
         if self.laplace:
-            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE)
-        return Guarantee(self.budget, UNIT, (), SOURCE)
+            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE, premises=LOSSES)
+        return Guarantee(self.budget, UNIT, (), SOURCE, premises=LOSSES)
 
     def parts(self) -> tuple[Budget, Budget]:
         """Budgets of the choice and of the score; they compose to the whole: epsilons, rhos or squares of mu add."""
