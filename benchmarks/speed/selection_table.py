@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from benchmarks import Figure, timed
+from tacit.accounting import noise_below
 from tacit.audit.selection_attack import adversarial_epsilon
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.lot_noise import noise_below
 from tacit.privacy.profiles import GaussianProfile, epsilon_at
 from tacit.privacy.published_selection import koskela_selection
 from tacit.privacy.run_laws import NegativeBinomial, PoissonRuns, RunLaw, geometric
@@ -87,13 +87,13 @@ def run(repeats: int) -> list[Figure]:
     law, mu = geometric(40.0), BASE.mu()
     grid = np.linspace(0.0, 4.0, 100)
     profile = timed(lambda: select(GaussianProfile(mu), law).delta(grid), repeats)
-    table, asked = base_table(BASE, law, renyi=True), settings()
-    calibrated = timed(lambda: noise_below(table, clip=1.0, records=24_000, **asked), repeats)
+    table, asked = base_table(BASE, law), settings()
+    calibrated = timed(lambda: noise_below(table, records=24_000, **asked), repeats)
     return [
         *totals(),
         *laws(),
         Figure("a profile from nothing, at 100 epsilons", profile[0], "s", profile[1], profile[2], "goal 0.05 s",
                goal=0.05, better="less"),
         Figure(f"{SETTINGS:,} settings of DP-SGD calibrated to one base", calibrated[0], "s", calibrated[1],
-               calibrated[2], "goal 2 s", "lots without replacement, by Renyi divergences", goal=2.0, better="less"),
+               calibrated[2], "goal 2 s", "lots without replacement, by loss distributions", goal=2.0, better="less"),
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from absl import logging
 from dp_accounting import rdp
 from scipy.special import expit
 
+from tacit.accounting import epsilon
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.pareto.algorithm import Algorithm, Oracles
 from tacit.privacy.guarantee import Budget
@@ -182,7 +183,7 @@ def peer(p: dict[str, Any], records: int, delta: float) -> float:
     return float(accountant.compose(event, p["epochs"] * (records // p["lot"])).get_epsilon(delta))
 
 
-def test_epsilons_equal_dp_accounting_and_say_their_scheme() -> None:
+def test_epsilons_are_those_of_the_accountant_and_say_their_scheme() -> None:
     X = np.zeros((30_956, 1))
     X[:10] = 1
     algorithm = LogisticSGD(X, X[:, 0], X[:20], X[:20, 0])
@@ -191,10 +192,35 @@ def test_epsilons_equal_dp_accounting_and_say_their_scheme() -> None:
         {"epochs": 1, "lot": 512, "rate": 0.01, "variance": 4.0, "clip": 0.1},
         {"epochs": 64, "lot": 8, "rate": 0.01, "variance": 0.5, "clip": 4.0},
     ]
-    np.testing.assert_allclose(algorithm.epsilons(points, 1e-5), [peer(p, 30_956, 1e-5) for p in points], rtol=1e-6)
+    found = algorithm.epsilons(points, 1e-5)
+    expected = [
+        epsilon(
+            noise=p["variance"] ** 0.5,
+            records=30_956,
+            lot=p["lot"],
+            steps=p["epochs"] * (30_956 // p["lot"]),
+            delta=1e-5,
+        )
+        for p in points
+    ]
+    assert found.tolist() == expected
+    assert np.all(found < 0.8 * np.array([peer(p, 30_956, 1e-5) for p in points]))  # dp-accounting's Renyi bound
     assert algorithm.label == "fixed-size lots without replacement, one record replaced"
     assert isinstance(algorithm, Algorithm)
     assert Oracles(algorithm, 1e-5).epsilons([]).shape == (0,)
+
+
+def test_quick_epsilons_are_close_to_those_that_are_stated() -> None:
+    X = np.zeros((30_956, 1))
+    X[:10] = 1
+    algorithm = LogisticSGD(X, X[:, 0], X[:20], X[:20, 0])
+    few = algorithm.space.params(np.random.default_rng(0).random((24, 5)))
+    exact = algorithm.epsilons(few, 1e-5)
+    np.testing.assert_allclose(algorithm.quick_epsilons(few, 1e-5), exact, rtol=0.03)  # computed on a coarser grid
+    algorithm.quick_epsilons(algorithm.space.params(np.random.default_rng(1).random((600, 5))), 1e-5)
+    apart = np.abs(np.log(algorithm.quick_epsilons(few, 1e-5) / exact))  # learnt
+    assert np.median(apart) < 0.03
+    assert apart.max() < 0.4
 
 
 def test_what_is_trained_for_measuring_cannot_be_certified() -> None:

@@ -32,6 +32,7 @@ class Algorithm(Protocol):
 
     Optional attributes:
         epsilon(params, delta) -> float             in place of ``epsilons``; slow if it is slow
+        quick_epsilons(params, delta) -> array (n,) about what ``epsilons`` says, for choosing among thousands of points
         utilities(params, seeds) -> array (R,)      in place of R calls of ``utility``
         higher = False                              ``utility`` answers with an error, smaller is better
         name                                        what to call it in print; the class's name otherwise
@@ -93,14 +94,23 @@ class Oracles:
         return str(getattr(self.algorithm, "name", None) or type(self.algorithm).__name__)
 
     def epsilons(self, params: Sequence[Params]) -> Array:
-        """P at many points, (n,). Infinity means not private at all and is allowed; nothing below 0 is."""
-        if not params:
-            return np.empty(0)
+        """P at some points, (n,). Infinity means not private at all and is allowed; nothing below 0 is."""
         a = self.algorithm
         if callable(getattr(a, "epsilons", None)):
-            answer = call_without_message(lambda p: a.epsilons(p, self.delta), list(params))
-        else:
-            answer = [call_without_message(lambda p: a.epsilon(p, self.delta), p) for p in params]
+            return self._checked(params, lambda p: a.epsilons(p, self.delta))
+        return self._checked(params, lambda many: [a.epsilon(p, self.delta) for p in many])
+
+    def quick_epsilons(self, params: Sequence[Params]) -> Array:
+        """About P at thousands of points, (n,): to choose among them. What is recorded is ``epsilons``."""
+        a = self.algorithm
+        if callable(getattr(a, "quick_epsilons", None)):
+            return self._checked(params, lambda p: a.quick_epsilons(p, self.delta))
+        return self.epsilons(params)
+
+    def _checked(self, params: Sequence[Params], oracle: Callable[[list[Params]], Any]) -> Array:
+        if not params:
+            return np.empty(0)
+        answer = call_without_message(oracle, list(params))
         try:
             array = np.asarray(answer, float)
         except (TypeError, ValueError):

@@ -146,7 +146,7 @@ def search(
         return PointsSampler(space, space.grid_within(trials))
     if name == "sweep":
         targets = np.geomspace(reference[0] / 200, reference[0], 12).tolist()
-        return FixedEpsilonSampler(space, oracles.epsilons, targets, startup=startup, seed=seed)
+        return FixedEpsilonSampler(space, oracles.quick_epsilons, targets, startup=startup, seed=seed)
     if name == "botorch":
         from tacit.pareto.botorch import BoTorchSampler
 

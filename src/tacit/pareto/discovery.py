@@ -89,7 +89,7 @@ def discover(
         scales, noise = (("log", "linear"), test.deviation**2) if test else (("log", "logit"), 0.0)
         about: dict[str, Any] = {"privacy_model": privacy_model, "scales": scales, "noise": noise, "seed": seed}
         sampler = DParetoSampler(
-            oracles.space, oracles.epsilons, startup=min(startup, trials), reference=corner, **about
+            oracles.space, oracles.quick_epsilons, startup=min(startup, trials), reference=corner, **about
         )
     study.sampler = sampler
     with progress_bar("testing points", trials, wanted=progress is True) as advance:

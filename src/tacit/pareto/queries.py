@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tacit.pareto.front import Front
 
 POOL, ROUNDS = 4096, (0.1, 0.03, 0.01, 0.003)
+LIKELY = 12  # candidates whose epsilon is computed at last, for each of these errors of its estimate:
+SPARED = (0.97, 1.0, 1.03)
 QUANTILE = 2.575829  # the model's own 99%: a search meets lucky runs, so that 95% of true utilities lie within it
 
 
@@ -59,8 +61,8 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
         gp = model.posterior(
             space.features([p.params for p in tested]), np.array([p.error for p in tested]), final=True
         )
-        known = Candidates.at(space, space.cube([p.params for p in front.points]), oracles.epsilons)
-        found = known + Candidates.at(space, golden_points(space.dimensions, 0, POOL, 1), oracles.epsilons)
+        known = Candidates.at(space, space.cube([p.params for p in front.points]), oracles.quick_epsilons)
+        found = known + Candidates.at(space, golden_points(space.dimensions, 0, POOL, 1), oracles.quick_epsilons)
         for i, distance in enumerate((*ROUNDS, 0.0)):
             mean, variance = gp.posterior(found.features)
             error = model.scale.inverse(mean)
@@ -68,17 +70,24 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
             if distance == 0.0:
                 break
             top = [found.params[j] for j in np.argsort(-worth)[:8]]
-            found = found + Candidates.at(space, points_around(space, top, (distance,), 64, (2, i)), oracles.epsilons)
+            found = found + Candidates.at(space, points_around(space, top, (distance,), 64, (2, i)), oracles.quick_epsilons)
+        # estimates of epsilon chose so far; what is answered with is computed
+        spared = (_worth(found.epsilon / by, error, wanted, by_epsilon=epsilon is not None) for by in SPARED)
+        likely = [j for each in spared for j in np.argsort(-each)[:LIKELY]]
+        kept = np.unique([*likely, np.argmin(found.epsilon), np.argmin(error)])
+        params, mean, variance, error = [found.params[j] for j in kept], mean[kept], variance[kept], error[kept]
+        exact = oracles.epsilons(params)
+        worth = _worth(exact, error, wanted, by_epsilon=epsilon is not None)
     best = int(np.argmax(worth))
     if not np.isfinite(worth[best]):
         if epsilon is not None:
-            raise BadInput(f"no hyper-parameters reach epsilon={wanted:g}; the least is {found.epsilon.min():.4g}")
+            raise BadInput(f"no hyper-parameters reach epsilon={wanted:g}; the least is {exact.min():.4g}")
         raise BadInput(f"the model expects no utility of {wanted:g}; the most is {1 - error.min():.4g}")
     sd = np.sqrt(variance[best])
     ends = model.scale.inverse(mean[best] + QUANTILE * sd * np.array([1.0, 0.0, -1.0]))
     low, middle, high = np.clip(1.0 - ends, 0.0, 1.0).tolist()
-    params = found.params[best]
-    return Prediction(params, float(found.epsilon[best]), middle, low, high, any(p.params == params for p in tested))
+    chosen = params[best]
+    return Prediction(chosen, float(exact[best]), middle, low, high, any(p.params == chosen for p in tested))
 
 
 def _worth(epsilon: Array, error: Array, wanted: float, *, by_epsilon: bool) -> Array:

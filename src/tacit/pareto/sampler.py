@@ -40,9 +40,10 @@ Belief = tuple[Array, GaussianProcess, GaussianProcess | None]  # values (n, 2 o
 class DParetoSampler(JointSampler):
     """Proposals that are expected to push the privacy-utility front furthest.
 
-    ``epsilons`` is the privacy oracle over many points at once. ``privacy_model="exact"`` (default) computes it for
-    every candidate and models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the
-    known variance of an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
+    ``epsilons`` is the privacy oracle over thousands of points at once; a close estimate is enough, since what is
+    recorded is computed for the point tried. ``privacy_model="exact"`` (default) takes it for every candidate and
+    models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the known variance of
+    an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
     objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
     ``reference`` has three numbers.
 

@@ -159,7 +159,7 @@ class _Below:
         if len(smooth) >= 2 * ANCHORS:
             places = np.log(np.stack([rate[smooth], steps[smooth]], axis=1))
             places = (places - places.mean(axis=0)) / np.maximum(places.std(axis=0), 1e-9)
-            anchors = _spread(places, ANCHORS)
+            anchors = spread_out(places, ANCHORS)
             others = np.setdiff1d(np.arange(len(smooth)), anchors)
             at, rest = smooth[anchors], smooth[others]
             out[at] = find_roots(excess, out[at], at, NEAR)
@@ -176,7 +176,7 @@ class _Below:
         return out
 
 
-def _spread(places: Floats, count: int) -> NDArray[np.int64]:
+def spread_out(places: Floats, count: int) -> NDArray[np.int64]:
     """Indices of points far from each other: each next one is the farthest from those before."""
     chosen = [int(np.argmin(((places - places.mean(axis=0)) ** 2).sum(axis=1)))]
     distance = np.full(len(places), np.inf)

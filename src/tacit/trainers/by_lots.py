@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.errors import BadInput
 from tacit.space import Array, Params, Space
 from tacit.trainers.examples import Examples, Unreleased
-from tacit.trainers.lots import SCHEME, domain, epsilons
+from tacit.trainers.lots import LABEL, domain, epsilon_surface, epsilons, quick_epsilons
 from tacit.trainers.random_search import RANDOM, Truncated
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ByLots:
     name: ClassVar[str] = ""
     kind: ClassVar[str] = "adult"  # which of the paper's two domains
     most_classes: ClassVar[int] = 2
-    label: ClassVar[str] = SCHEME.label
+    label: ClassVar[str] = LABEL
 
     def __init__(
         self,
@@ -67,6 +67,12 @@ class ByLots:
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Epsilon at delta of each configuration, (n,)."""
         return epsilons(params, self.examples.records, delta)
+
+    def quick_epsilons(self, params: Sequence[Params], delta: float) -> Array:
+        """About the same for thousands of configurations, (n,), to choose among them."""
+        n = self.examples.records
+        surface = epsilon_surface(delta, f"{n} {self.space!r}", "without_replacement", "replace_one")
+        return quick_epsilons(params, n, delta, surface)
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """One model for each seed. Not for release."""

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
 from tacit.privacy.bulk_noise import gaussian_integers
-from tacit.privacy.lot_noise import lot_curve, noise_below
 from tacit.privacy.mechanisms import LATTICE
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
@@ -134,8 +134,7 @@ class DescentTrainer:
         if self.lots == "all":
             multiplier = math.sqrt(steps) / base.mu
         else:
-            found = noise_below(base.table, clip=s.clip, records=n, lot=lot, steps=steps, scheme=self.lots)
-            multiplier = float(found[0]) / (2 * s.clip)
+            multiplier = float(noise_below(base.table, records=n, lot=lot, steps=steps, sampling=self.lots))
         s = replace(s, multiplier=multiplier)
         if not QUIETEST <= s.scale <= LOUDEST:
             raise BadInput(
@@ -147,8 +146,7 @@ class DescentTrainer:
         if settings.sampling == "all":
             return GaussianProfile(math.sqrt(settings.steps) / settings.multiplier)
         s = settings
-        noise = 2 * s.clip * s.multiplier
-        return lot_curve(noise=noise, clip=s.clip, records=s.records, lot=s.lot, steps=s.steps, scheme=s.sampling)
+        return sampled_profile(noise=s.multiplier, records=s.records, lot=s.lot, steps=s.steps, sampling=s.sampling)
 
     def draws(self, settings: Descent, facts: Facts) -> int:
         """How many numbers one training draws."""

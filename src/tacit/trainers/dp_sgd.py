@@ -21,7 +21,7 @@ from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import ENCODED, Unreleased
 from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
-from tacit.trainers.lots import SCHEME, Settings, distinct_lots
+from tacit.trainers.lots import SOURCE, Settings, distinct_lots
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -47,8 +47,8 @@ class Linear(ByLots):
     """A linear classifier of two classes by DP-SGD or DP-Adam; the subclasses below name its loss and optimiser.
 
     Guarantee. ``train_for_release`` is (epsilon, delta) for one training record replaced, unconditional, with epsilon
-    from the Renyi bound for fixed-size lots drawn afresh without replacement. Adam only post-processes the noisy
-    gradients. ``utility`` and ``train`` draw fast, seeded noise: what they give is not released.
+    from the privacy loss distribution for fixed-size lots drawn afresh without replacement. Adam only post-processes
+    the noisy gradients. ``utility`` and ``train`` draw fast, seeded noise: what they give is not released.
     Follows. Avent2020 Algorithms 3 and 4; utility is accuracy on the test set, as there.
     Differs. T floor(n / m) steps; an intercept, whose gradient is clipped with the rest.
     Edges. More than two classes, a lot larger than the data and bad arrays are refused. With ``shared_lots`` the seeds
@@ -58,7 +58,7 @@ class Linear(ByLots):
     >>> algorithm = LogisticSGD(X, X[:, 0], X, X[:, 0])
     >>> params = {"epochs": 8, "lot": 10, "rate": 0.5, "variance": 1.0, "clip": 1.0}
     >>> algorithm.epsilons([params], 1e-5).round(1).tolist(), algorithm.utility(params, seed=1) > 0.5
-    ([12.2], True)
+    ([7.0], True)
     """
 
     loss: ClassVar[str] = "logistic"
@@ -140,7 +140,7 @@ class Linear(ByLots):
             drawn = s.steps * D * noise.distance
             epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
-        source = f"Avent2020 {algorithm}; {self.label}; {SCHEME.source}"
+        source = f"Avent2020 {algorithm}; {self.label}; {SOURCE}"
         guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED,))
         if noise.simulated:
             guarantee = Guarantee.none(SIMULATED, UNIT)

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import epsilon
 from tacit.errors import BadInput, count, positive
-from tacit.privacy.subsampling import sampled_gaussian_epsilon, sampling_scheme
+from tacit.privacy.epsilon_surface import EpsilonSurface
+from tacit.privacy.subsampling import sampling_scheme
 from tacit.space import Array, Float, Int, Params, Space
 
-SCHEME = sampling_scheme("without_replacement", "replace_one")
+LABEL = sampling_scheme("without_replacement", "replace_one").label
+SOURCE = "dominating pair of one step (Balle2018, Zhu2022), composed as a privacy loss distribution"
 LARGEST = 1e9  # of a hyper-parameter: within it, no number below overflows
 BLOCK = 65_536  # indices or normals drawn together, per model
 
@@ -53,9 +57,14 @@ class Settings:
         return self.epochs * (self.records // self.lot)
 
     @property
+    def multiplier(self) -> float:
+        """sigma: the noise in units of the sensitivity of a sum."""
+        return float(self.variance**0.5)
+
+    @property
     def noise(self) -> float:
         """Standard deviation of the noise on the sum of a lot's clipped gradients."""
-        return float(2 * self.clip * self.variance**0.5)
+        return 2 * self.clip * self.multiplier
 
     def block(self, width: int) -> int:
         """Steps whose coins are drawn together: fixed by the configuration, so that repeats do not change them."""
@@ -63,17 +72,31 @@ class Settings:
 
 
 def epsilons(params: Sequence[Params], records: int, delta: float) -> Array:
-    """Epsilon of DP-SGD and DP-Adam for many configurations at once, (n,).
+    """Epsilon of DP-SGD and DP-Adam for some configurations, (n,): milliseconds each.
 
     Guarantee. One training example replaced; fixed-size lots drawn afresh without replacement.
-    Follows. ``tacit.privacy.subsampling``. Adam only post-processes the noisy gradients, so it costs the same.
+    Follows. ``tacit.accounting``. Adam only post-processes the noisy gradients, so it costs the same.
     """
     s = [Settings.of(p, records) for p in params]
-    if not s:
-        return np.empty(0)
-    noise, clip, lot, steps = (np.array([getattr(x, name) for x in s]) for name in ("noise", "clip", "lot", "steps"))
-    found = sampled_gaussian_epsilon(noise=noise, clip=clip, records=records, lot=lot, steps=steps, delta=delta)
-    return np.asarray(found, float)
+    noise, lot, steps = _columns(s)
+    return np.asarray(epsilon(noise=noise, records=records, lot=lot, steps=steps, delta=delta), float)
+
+
+def quick_epsilons(params: Sequence[Params], records: int, delta: float, surface: EpsilonSurface) -> Array:
+    """About the same for thousands of configurations, (n,): to choose among them, not to be stated."""
+    noise, lot, steps = _columns([Settings.of(p, records) for p in params])
+    return surface(noise, lot / records, steps)
+
+
+def _columns(s: Sequence[Settings]) -> tuple[Array, Array, Array]:
+    noise, lot, steps = (np.array([getattr(x, name) for x in s], float) for name in ("multiplier", "lot", "steps"))
+    return noise, lot, steps
+
+
+@lru_cache(maxsize=16)
+def epsilon_surface(delta: float, about: str, sampling: str, adjacency: str) -> EpsilonSurface:
+    """What is learnt of epsilon over a space, shared by all that ask ``about`` it in this process."""
+    return EpsilonSurface(delta, sampling=sampling, adjacency=adjacency)
 
 
 def distinct_lots(rng: np.random.Generator, records: int, lot: int, many: int) -> NDArray[np.int32]:
