@@ -70,7 +70,9 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
             if distance == 0.0:
                 break
             top = [found.params[j] for j in np.argsort(-worth)[:8]]
-            found = found + Candidates.at(space, points_around(space, top, (distance,), 64, (2, i)), oracles.quick_epsilons)
+            found = found + Candidates.at(
+                space, points_around(space, top, (distance,), 64, (2, i)), oracles.quick_epsilons
+            )
         # estimates of epsilon chose so far; what is answered with is computed
         spared = (_worth(found.epsilon / by, error, wanted, by_epsilon=epsilon is not None) for by in SPARED)
         likely = [j for each in spared for j in np.argsort(-each)[:LIKELY]]

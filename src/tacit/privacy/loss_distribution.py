@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.fft import irfft, rfft
 
 from tacit.privacy.dominating_pairs import UNIT
 from tacit.privacy.loss_profile import LossProfile, Table
@@ -268,7 +269,7 @@ def _convolve(law: _Laws, T: Integers, tilt: Floats, K: Floats, N: int) -> tuple
     rounding = 1.01 * UNIT * np.einsum("bm,bm->b", m, size)
     vector = np.zeros((len(T), N))
     np.add.at(vector, (np.arange(len(T))[:, None], law.places % N), m)
-    z = np.fft.rfft(vector, axis=1)
+    z = rfft(vector, axis=1)
     path = 8 * UNIT * (1 + np.log2(N))
     size = np.abs(z) + path
     rows, columns = np.nonzero((T[:, None] - 1) * np.log(size) > np.log(NEGLIGIBLE))
@@ -276,7 +277,7 @@ def _convolve(law: _Laws, T: Integers, tilt: Floats, K: Floats, N: int) -> tuple
     sizes = np.minimum(sizes, np.sqrt(N * (vector**2).sum(axis=1)) * 1.01)
     powers = np.zeros_like(z)
     powers[rows, columns] = _power(z[rows, columns], T[rows])
-    masses = np.maximum(np.fft.irfft(powers, N, axis=1), 0.0)
+    masses = np.maximum(irfft(powers, N, axis=1), 0.0)
     return masses, T * rounding + 1.01 * (T + 1) * (path + 3 * UNIT) * sizes + N * NEGLIGIBLE
 
 

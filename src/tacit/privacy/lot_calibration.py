@@ -26,7 +26,7 @@ LEAST, MOST = 1e-3, 1e9  # noise that is searched
 CLOSE = 1e-4  # relative, of noise for an epsilon
 NEAR = 2e-3  # the same, of noise below a profile
 ROOM = 5e-3  # added to a guess, so that it mostly holds
-ANCHORS = 64  # settings that are searched; between them noise is guessed, then verified
+ANCHORS = (14, 64)  # settings that are searched, a few first; between them noise is guessed, then verified
 
 
 def noise_for(
@@ -146,7 +146,6 @@ class _Below:
 
     def noise(self, rate: Floats, steps: Floats) -> Floats:
         """The least noise of distinct settings, (n,); many are searched at some, guessed elsewhere, and verified."""
-        from scipy.interpolate import RBFInterpolator
 
         def excess(noise: Floats, which: Integers) -> Floats:
             return self.excess(noise, rate[which], steps[which])
@@ -154,26 +153,34 @@ class _Below:
         # the central limit: rate sqrt(steps (e^(1/s^2) - 1)) = mu
         out = np.log1p((self.mu / rate) ** 2 / np.maximum(steps, 1)) ** -0.5
         out = np.where(steps > 0, np.maximum(out, 0.2), 0.0)
-        smooth = np.flatnonzero((rate < 1) & (steps > 0))
-        rest = smooth[:0]
-        if len(smooth) >= 2 * ANCHORS:
+        smooth, rest = np.flatnonzero((rate < 1) & (steps > 0)), np.flatnonzero((rate == 1) & (steps > 0))
+        if len(smooth) < 2 * ANCHORS[-1]:
+            rest = np.concatenate([smooth, rest])
+        else:
             places = np.log(np.stack([rate[smooth], steps[smooth]], axis=1))
             places = (places - places.mean(axis=0)) / np.maximum(places.std(axis=0), 1e-9)
-            anchors = spread_out(places, ANCHORS)
-            others = np.setdiff1d(np.arange(len(smooth)), anchors)
-            at, rest = smooth[anchors], smooth[others]
-            out[at] = find_roots(excess, out[at], at, NEAR)
-            guess = RBFInterpolator(places[anchors], np.log(out[at]), kernel="cubic")
-            out[rest] = np.exp(guess(places[others]) + ROOM)
-            wrong = excess(out[rest], rest)
+            order = spread_out(places, ANCHORS[-1])
+            first, more = smooth[order[: ANCHORS[0]]], smooth[order[ANCHORS[0] :]]
+            out[first] = find_roots(excess, out[first], first, NEAR)
+            out[more] = self._guess(places, order[: ANCHORS[0]], out[smooth])[order[ANCHORS[0] :]]
+            out[more] = find_roots(excess, out[more], more, NEAR)
+            others = np.setdiff1d(np.arange(len(smooth)), order)
+            at = smooth[others]
+            out[at] = self._guess(places, order, out[smooth])[others] * math.exp(ROOM)
+            wrong = excess(out[at], at)
             off = (wrong > 0) | (wrong < -3 * ROOM)
-            rest = rest[off]
-            out[rest] *= np.exp(np.minimum(wrong[off], 1.0) + NEAR / 2)
-        else:
-            rest = smooth
-        rest = np.concatenate([rest, np.flatnonzero((rate == 1) & (steps > 0))])
+            at = at[off]
+            out[at] *= np.exp(np.minimum(wrong[off], 1.0) + NEAR / 2)
+            rest = np.concatenate([at, rest])
         out[rest] = find_roots(excess, out[rest], rest, NEAR)
         return out
+
+    @staticmethod
+    def _guess(places: Floats, known: Integers, noise: Floats) -> Floats:
+        """Noise at all places from that at the known ones."""
+        from scipy.interpolate import RBFInterpolator
+
+        return np.asarray(np.exp(RBFInterpolator(places[known], np.log(noise[known]), kernel="cubic")(places)))
 
 
 def spread_out(places: Floats, count: int) -> NDArray[np.int64]:
