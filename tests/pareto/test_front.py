@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pareto_toys import Noisy, Toy
+from pareto_toys import Noisy
 
 from tacit.errors import BadInput, MissingExtra
-from tacit.pareto import Comparison, Front, Point, discover
+from tacit.pareto import Front, Point, discover
 
 LABEL = "no sampling, one record replaced"
 
@@ -58,35 +58,6 @@ def test_at_utility_is_the_most_private_tested_point_that_reaches_it() -> None:
     for asked in ({}, {"epsilon": 1.0, "utility": 0.5}, {"epsilon": 0.0}, {"epsilon": float("nan")}, {"utility": 1.5}):
         with pytest.raises(BadInput):
             front.at(**asked)
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_a_prediction_holds_at_untested_hyper_parameters(found: Front, epsilon: float) -> None:
-    answer = found.predict(epsilon=epsilon)
-    truth = Toy().utility(answer.params, 0)
-    best = 0.9 * epsilon / (1 + epsilon)
-    assert answer.epsilon == Toy().epsilons([answer.params], 0.0)[0] <= epsilon
-    assert answer.low <= answer.utility <= answer.high
-    assert answer.low - 0.03 <= truth <= answer.high + 0.03  # three deviations of a mean of three runs
-    assert truth > best - 0.06
-
-
-def test_a_prediction_reaches_a_wanted_utility_at_little_epsilon(found: Front) -> None:
-    answer = found.predict(utility=0.45)  # 0.9 e / (1 + e) = 0.45 at e = 1
-    assert 0.75 < answer.epsilon < 1.4
-    with pytest.raises(BadInput, match="expects no utility"):
-        found.predict(utility=0.97)
-    with pytest.raises(BadInput, match="the least is"):
-        found.predict(epsilon=1e-3)
-
-
-def test_a_prediction_needs_an_algorithm_and_points(found: Front) -> None:
-    with pytest.raises(BadInput, match="algorithm"):
-        Front.from_json(found.to_json()).predict(epsilon=1.0)
-    with pytest.raises(BadInput, match="at least 3"):
-        discover(Toy(), delta=0.0, trials=2).predict(epsilon=1.0)
-    again = Front.from_json(found.to_json(), algorithm=Noisy())
-    assert again.predict(epsilon=1.0) == found.predict(epsilon=1.0)
 
 
 def test_json_comes_back_equal(found: Front) -> None:
@@ -144,29 +115,6 @@ def test_a_png_without_matplotlib_says_what_to_install(found: Front, tmp_path: P
 @pytest.mark.parametrize("front", [front_of(), front_of((0.0, 0.5)), front_of((1.0, 0.0), (1.5, 1.0))])
 def test_odd_fronts_can_be_drawn(front: Front) -> None:
     ET.fromstring(front.plot().svg)
-
-
-def test_fronts_of_different_kinds_are_refused_unless_mixed() -> None:
-    one, other = front_of((1.0, 0.5), name="one"), Front((Point.of({}, 2.0, [0.6]),), "Poisson", 1e-6, name="other")
-    with pytest.raises(BadInput, match="different quantities"):
-        Comparison([one, other])
-    both = Comparison([one, other], mixed=True)
-    assert all(label in both.plot().svg for label in (LABEL, "Poisson", "DIFFERENT KINDS"))
-    with pytest.raises(BadInput):
-        both.hypervolumes()
-    with pytest.raises(BadInput):
-        Comparison({"not": "a front"})  # type: ignore[dict-item]
-    with pytest.raises(BadInput):
-        Comparison([])
-
-
-def test_fronts_of_one_kind_are_compared(tmp_path: Path) -> None:
-    both = Comparison({"sgd": front_of((1.0, 0.5), (2.0, 0.6)), "adam": front_of((1.5, 0.7))})
-    assert both.hypervolumes((10, 1)) == {"sgd": pytest.approx(0.5 + 8 * 0.6), "adam": pytest.approx(8.5 * 0.7)}
-    at = both.at(epsilon=1.0)
-    assert (at["sgd"].utility, at["adam"]) == (0.5, None)
-    assert {r["algorithm"] for r in csv.DictReader(both.to_csv(tmp_path / "c.csv").open())} == {"sgd", "adam"}
-    assert "NOT PRIVATE" in both.audience
 
 
 def test_files_that_cannot_be_written_are_refused(found: Front, tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""Parts that pages share: a guarantee by its kind, who paid, a ledger, how far a run is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tacit
+from tacit.page.parts import guarantee_part, ledger_part, payment_part, progress_part
+
+
+def test_a_guarantee_shows_its_kind_and_what_it_assumes() -> None:
+    sure = guarantee_part(tacit.Guarantee(tacit.Budget.approximate(1.0, 1e-6)))
+    assert '<span class="kind unconditional">' in sure
+    assert "It assumes" not in sure
+    given = guarantee_part(tacit.Guarantee(tacit.Budget.pure(1.0), assumptions=("the world <is> flat",)))
+    assert '<span class="kind conditional">' in given
+    assert "<li>the world &lt;is&gt; flat</li>" in given
+    assert '<span class="kind none">' in guarantee_part(tacit.Guarantee.none("it saw exact scores"))
+
+
+def test_a_release_that_nobody_paid_for_says_so() -> None:
+    assert "not charged to a ledger" in payment_part(None)
+
+
+def test_charges_of_a_ledger_are_listed_and_the_one_of_this_run_is_marked(tmp_path: Path) -> None:
+    with tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.gdp(1.0), description="<b>ICU</b>") as ledger:
+        ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.1)), "an earlier mean")
+        paid = ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.2)), "this & that")
+        shown = payment_part(paid.to_json(), ledger)
+        assert f"{paid.entry}, this run" in shown
+        assert "this &amp; that" in shown
+        assert "&lt;b&gt;ICU" in shown
+        assert "this run" not in ledger_part(ledger)
+    with tacit.Ledger.open(tmp_path / "other.db", "icu", tacit.Budget.gdp(1.0)) as other:
+        assert "this run" not in payment_part(paid.to_json(), other), "another ledger of that name did not pay"
+
+
+def test_a_run_is_as_far_as_its_bar_and_its_words() -> None:
+    assert "3 of 8 steps" in progress_part(3, 8, "steps", "go on")
+    assert 'max="8" value="3"' in progress_part(3, 8, "steps", "")
+    assert 'max="1" value="0"' in progress_part(0, 0, "steps", "")

@@ -1,0 +1,68 @@
+"""The checks say rule, value and remedy, show no content, and every refusal is a TacitError."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit import errors
+from tacit.errors import BadInput, MissingExtra, TacitError
+
+BAD: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
+    (errors.positive, ("epsilon", 0.0), {}, "epsilon must be positive, got epsilon=0.0"),
+    (errors.positive, ("epsilon", math.nan), {}, "epsilon must be finite"),
+    (errors.real, ("epsilon", True), {}, "epsilon must be a number, got a bool"),
+    (errors.real, ("epsilon", "1"), {}, "epsilon must be a number, got a str"),
+    (errors.real, ("epsilon", np.zeros(2)), {}, "epsilon must be a number, got a ndarray"),
+    (errors.real, ("epsilon", 10**400), {}, "epsilon must be a number, got a int"),
+    (errors.probability, ("delta", 0.0), {}, r"delta must be in \(0, 1\)"),
+    (errors.probability, ("delta", 1.0), {"zero": True}, r"delta must be in \[0, 1\)"),
+    (errors.count, ("trials", 2.0), {}, "trials must be a whole number, got trials=2.0"),
+    (errors.count, ("trials", True), {}, "trials must be a whole number"),
+    (errors.count, ("trials", 0), {}, "trials must be at least 1, got trials=0"),
+    (errors.interval, ("bounds", (1.0, 1.0)), {}, r"bounds must have low < high, got bounds=\(1, 1\)"),
+    (errors.interval, ("bounds", 3), {}, "bounds must be a pair"),
+    (errors.interval, ("bounds", (0.0, math.inf)), {}, r"bounds\[1\] must be finite"),
+    (
+        errors.choice,
+        ("method", "magic", ("grid", "random")),
+        {},
+        "method must be one of grid, random, got method='magic'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "given", "named", "says"), BAD)
+def test_a_value_that_breaks_a_rule_is_refused_by_name(check: Any, given: Any, named: Any, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        check(*given, **named)
+
+
+def test_values_within_the_rules_come_back_as_plain_numbers() -> None:
+    assert errors.positive("epsilon", np.float64(0.5)) == 0.5
+    assert type(errors.positive("epsilon", np.float32(0.5))) is float
+    assert errors.count("trials", np.int64(3)) == 3
+    assert errors.interval("bounds", [0, 1]) == (0.0, 1.0)  # type: ignore[arg-type]
+    assert errors.probability("delta", 0.0, zero=True) == 0.0
+
+
+def test_every_refusal_is_a_tacit_error_and_some_are_pythons_own_too() -> None:
+    kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, Exception)]
+    assert len(kinds) >= 8
+    assert all(issubclass(k, TacitError) for k in kinds)
+    assert issubclass(BadInput, ValueError)
+    assert issubclass(MissingExtra, ImportError)
+
+
+def test_what_may_be_said_of_a_value_holds_none_of_its_content() -> None:
+    assert errors.type_and_shape(np.array([4711.0])) == "a ndarray of shape (1,)"
+    assert errors.type_and_shape("patient 4711") == "a str"
+
+
+def test_a_missing_library_names_the_line_that_installs_it() -> None:
+    with pytest.raises(MissingExtra, match=r"drawing needs nowhere_at_all: pip install 'tacit\[plot\]'"):
+        errors.extra("nowhere_at_all.part", "plot", "drawing")
+    assert errors.extra("json", "plot", "drawing").dumps is not None

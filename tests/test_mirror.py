@@ -1,0 +1,86 @@
+"""Tests stand where what they test stands: every module has a test of its name, or a line here that says which.
+
+`src/tacit/gp/exact.py` is tested by `tests/gp/test_exact.py`, a package by `test_` and its name in it or beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "tacit"
+SMALL = 8  # lines: a docstring and little else
+ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
+    "audit/games/test_claims.py": "audit/games/mechanisms audit/games/one_run audit/games/others audit/games/tuned",
+    "audit/games/test_games.py": "audit/games/fronts",
+    "audit/test_bounds.py": "audit",
+    "cli/test_train.py": "cli/predict",
+    "gp/test_design.py": "gp/threads",
+    "gp/test_exact.py": "gp/form",
+    "integrations/test_sklearn.py": "integrations/sklearn_losses",
+    "run/test_journal.py": "privacy/claims",
+    "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
+    "methods/gibo/neighbours methods/kusner/neighbours",
+    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts trainers/runs",
+    "methods/gibo/test_gibo.py": "methods/gibo/design",
+    "methods/kusner/test_kusner.py": "methods/kusner/problem",
+    "methods/test_observed.py": "methods/tuned run/study_store",
+    "methods/test_surrogate.py": "methods/sampler run/sampler",
+    "methods/test_tune.py": "run/folder run/study",
+    "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
+    "outsource/curator/rows outsource/curator/state outsource/curator/tables",
+    "outsource/curator/test_server.py": "outsource/curator/gate outsource/curator/tokens outsource/protocol/wire",
+    "outsource/modeler/test_modeler.py": "outsource/modeler/noisy_inputs",
+    "outsource/protocol/test_frames.py": "outsource/protocol/terms",
+    "outsource/test_two_processes.py": "cli/curator cli/modeler outsource/modeler/client",
+    "pareto/test_acquisition.py": "pareto/surrogate",
+    "pareto/test_baselines.py": "pareto/botorch trainers/random_search",
+    "pareto/test_discovery.py": "pareto pareto/algorithm pareto/sampler",
+    "pareto/test_front.py": "pareto/chart",
+    "planning/test_plan.py": "planning/chart planning/measured planning/recommend planning/rows planning/table "
+    "methods/gibo/outlook methods/kusner/outlook",
+    "privacy/ledger/test_ledger.py": "privacy/ledger/chain privacy/ledger/file privacy/ledger/store",
+    "privacy/ledger/test_tampering.py": "privacy/ledger/tables",
+    "privacy/test_bulk_noise.py": "privacy/random_words",
+    "privacy/test_lot_accounting.py": "accounting privacy/lot_calibration",
+    "privacy/test_loss_distribution.py": "privacy/dominating_pairs privacy/loss_profile",
+    "privacy/test_selection.py": "audit/selection_attack privacy/published_selection",
+    "report/test_dashboard.py": "cli/dashboard",
+    "run/test_loop.py": "run/evaluate",
+    "schema/test_schema.py": "schema/cells schema/matrix schema/rows",
+    "test_benchmarks.py": "bench",
+    "test_locks.py": "files",
+    "test_public_names.py": "__init__",
+    "trainers/test_baseline.py": "trainers/preparation trainers/scoring",
+    "trainers/test_dp_mlp.py": "trainers/fast_noise trainers/inputs",
+    "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
+    "trainers/test_ebm.py": "trainers/additive trainers/model_files",
+    "trainers/test_train.py": "report/pages/trained trainers/descent trainers/linear_losses trainers/private_state "
+    "trainers/search_cost trainers/secret_lots trainers/trained",
+}
+
+
+def modules() -> dict[str, list[Path]]:
+    """Every module, a package by the name of its folder, with the tests that would be of its name."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if len(path.read_text().splitlines()) > SMALL:
+            name = path.relative_to(SOURCE).with_suffix("")
+            if name.name == "__init__" and len(name.parts) > 1:
+                name = name.parent
+                beside = [TESTS / name / f"test_{name.name}.py"]
+            else:
+                beside = []
+            found[name.as_posix()] = [TESTS / name.parent / f"test_{name.name}.py", *beside]
+    return found
+
+
+def test_every_module_has_a_test_of_its_name_or_a_line_here() -> None:
+    listed = {name for names in ELSEWHERE.values() for name in names.split()}
+    bare = {name for name, tests in modules().items() if not any(t.exists() for t in tests)}
+    assert bare - listed == set(), "write a test of its name, or name the test that covers it in ELSEWHERE"
+    assert listed - bare == set(), "these have a test of their name, or are gone: take their names out of ELSEWHERE"
+
+
+def test_every_test_that_is_named_exists() -> None:
+    assert [name for name in ELSEWHERE if not (TESTS / name).exists()] == []
