@@ -34,6 +34,7 @@ PUBLIC = {
     "pareto",
     "plan",
     "private",
+    "select",
     "train",
     "tune",
 }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tacit.space import Float as Float
     from tacit.space import Int as Int
     from tacit.space import Space as Space
+    from tacit.trainers.select import select as select
     from tacit.trainers.train import train as train
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ _HOMES = {
     "pareto": "tacit",
     "plan": "tacit.planning.plan",
     "private": "tacit.integrations.optuna",
+    "select": "tacit.trainers.select",
     "train": "tacit.trainers.train",
     "tune": "tacit.methods.tune",
 }

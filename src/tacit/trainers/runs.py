@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Source
+from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts, Model, Trainer
 
@@ -26,7 +29,7 @@ class Run:
 
     params: Params
     loss: float
-    model: Model | None
+    model: Any
 
     def __repr__(self) -> str:
         return "<a run, private>"
@@ -54,7 +57,7 @@ class Search:
         Guarantee. At most ``base`` for one row replaced: a training row meets the training alone, a validation row the
         score alone.
         """
-        params = self.draw_params()
+        params = draw_params(self.space)
         try:
             settings = self.trainer.calibrate(params, self.facts, self.base)
             model = self.trainer.train(self.training, settings, self.facts, self.noise)
@@ -66,11 +69,6 @@ class Search:
         """The mean loss of a model on rows, with noise: mu-GDP for one row, or person, replaced."""
         mean = BoundedMean(rows.units, (0.0, 1.0), budget=Budget.gdp(mu), noise=self.noise)
         return mean.draw(mean.total(rows.by_unit(self.losses(model.scores(rows.X), rows.target))))
-
-    def draw_params(self) -> Params:
-        """A setting from the public law, uniform over the space, by the operating system's generator."""
-        point = [secrets.randbits(53) / 2.0**53 for _ in range(self.space.dimensions)]
-        return self.space.params([point])[0]
 
     def rehearse(self) -> None:
         """Run once on rows that were made up, so that a trainer that cannot work says so before anything is spent."""
@@ -92,7 +90,40 @@ class Search:
             )
 
 
+def draw_params(space: Space) -> Params:
+    """A setting, uniform over the space, by the operating system's generator."""
+    return space.params([[secrets.randbits(53) / 2.0**53 for _ in range(space.dimensions)]])[0]
+
+
+class Runner(Protocol):
+    """What can be run again and again, in any process."""
+
+    def run(self) -> Run: ...
+
+
 def best_of(runs: list[Run]) -> Run:
     """The run with the least loss; ties are broken at random."""
     least = min(r.loss for r in runs)
     return secrets.choice([r for r in runs if r.loss == least])
+
+
+def run_all(search: Runner, runs: int, state: PrivateState, executor: Executor | None) -> None:
+    """Do the runs that are not stored yet, here or on an executor, and store each as it ends."""
+    todo = [i for i in range(runs) if state.load(f"run-{i}") is None]
+    if executor is None:
+        for i in todo:
+            state.store(f"run-{i}", search.run())
+        return
+    running: dict[Future[Run], int] = {}
+    try:
+        running = {executor.submit(search.run): i for i in todo}
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                state.store(f"run-{running.pop(future)}", future.result())
+        return
+    except Exception as error:  # by type alone: an executor's message may quote what was sent
+        kind = "a worker died" if isinstance(error, BrokenExecutor) else type(error).__name__
+    finally:
+        for future in running:
+            future.cancel()
+    raise TacitError(f"the executor could not do a run ({kind}). Call again with the same out: what was done is kept")

@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tacit.errors import BadInput, GuaranteeError
+from tacit.errors import BadInput, GuaranteeError, positive
 from tacit.privacy.bulk_noise import extra_delta
 from tacit.privacy.composed_profile import ComposedProfile
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, epsilon_at, tabulate
 from tacit.privacy.published_selection import renyi_selection
-from tacit.privacy.run_laws import NegativeBinomial, RunLaw
+from tacit.privacy.run_laws import Capped, NegativeBinomial, RunLaw
 from tacit.privacy.selection import select
 from tacit.trainers.trainer import Base
 
 FLOOR, LOST, BITS = 1e-3, 1e-2, 5e-3  # shares of delta: for the floors of all runs, for lone words, for the sampler
 MOST_DRAWS = 10**11  # numbers that the sampler in bulk may draw in one training
+SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
 COLUMNS = 0.2  # mu of the columns, as a share of the budget's own mu
 
 
@@ -95,3 +96,8 @@ class SearchCost:
         if isinstance(inner, NegativeBinomial):
             epsilons["Renyi"] = epsilon_at(renyi_selection(GaussianProfile(mu).curve(), inner), delta)
         return {"base_mu": mu, "columns_mu": self.columns, "expected_runs": law.mean, "epsilons": epsilons}
+
+
+def make_law(runs: float) -> Capped:
+    """About ``runs`` runs, and never more than three times as many."""
+    return Capped(NegativeBinomial.with_mean(positive("runs", runs), SHAPE), max(2, round(CAP * runs)))

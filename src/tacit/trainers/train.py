@@ -15,7 +15,7 @@ import json
 import math
 import uuid
 from collections.abc import Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, TacitError, choice, positive
+from tacit.errors import BadInput, TacitError, choice
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source, load_samplers
 from tacit.privacy.release import Payment, Release, digest
-from tacit.privacy.run_laws import Capped, NegativeBinomial, draw_runs
+from tacit.privacy.run_laws import draw_runs
 from tacit.run.private_state import PRIVATE, PrivateState
 from tacit.schema import Schema
 from tacit.schema.rows import is_frame
@@ -38,9 +38,9 @@ from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
-from tacit.trainers.runs import Run, Search, best_of
+from tacit.trainers.runs import Run, Search, best_of, run_all
 from tacit.trainers.scoring import SCORING, Scoring
-from tacit.trainers.search_cost import COLUMNS, SearchCost
+from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.trained import PublishedModel, Trained
 from tacit.trainers.trainer import CLASSES, EncodedRows, Facts, Trainer
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
 SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
 SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
-SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
 SHARES = (0.7, 0.15, 0.15)
 LOUD = 0.1  # noise on a validation score, in units of the loss
 MANY_COLUMNS = 10
@@ -290,37 +289,10 @@ class Training:
         )
 
 
-def write_certificate(folder: Path, release: Release[Trained]) -> None:
+def write_certificate(folder: Path, release: Release[Any]) -> None:
     part = folder / "certificate.json.part"
     part.write_text(json.dumps(release.certificate(), indent=1) + "\n")
     part.replace(folder / "certificate.json")
-
-
-def run_all(search: Search, runs: int, state: PrivateState, executor: Executor | None) -> None:
-    """Do the runs that are not stored yet, here or on an executor, and store each as it ends."""
-    todo = [i for i in range(runs) if state.load(f"run-{i}") is None]
-    if executor is None:
-        for i in todo:
-            state.store(f"run-{i}", search.run())
-        return
-    running: dict[Future[Run], int] = {}
-    try:
-        running = {executor.submit(search.run): i for i in todo}
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                state.store(f"run-{running.pop(future)}", future.result())
-        return
-    except Exception as error:  # by type alone: an executor's message may quote what was sent
-        kind = "a worker died" if isinstance(error, BrokenExecutor) else type(error).__name__
-    finally:
-        for future in running:
-            future.cancel()
-    raise TacitError(f"the executor could not do a run ({kind}). Call again with the same out: what was done is kept")
-
-
-def make_law(runs: float) -> Capped:
-    """About ``runs`` runs, and never more than three times as many."""
-    return Capped(NegativeBinomial.with_mean(positive("runs", runs), SHAPE), max(2, round(CAP * runs)))
 
 
 def load_trainer(trainer: str | Trainer) -> Trainer:

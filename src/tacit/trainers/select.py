@@ -1,0 +1,274 @@
+"""tacit.select: the best of many private trainings of your own, all of them in one price.
+
+    1  debit and commit the whole budget
+    2  draw a secret number K; K times draw a setting and call the objective, which trains with noise and gives one loss
+       for each validation record; draw their mean with noise
+    3  release the model of the best run, its setting and its noisy score; with ``test``, a fresh score as well
+
+A record trains, validates or tests. What it costs is the largest of the three, not their sum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import BadInput, TacitError
+from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.mean import BoundedMean
+from tacit.privacy.mechanisms import SIMULATED
+from tacit.privacy.noise import EXACT, Source, load_samplers
+from tacit.privacy.profiles import Profile
+from tacit.privacy.release import Release, digest, plain
+from tacit.privacy.run_laws import draw_runs
+from tacit.run.private_state import PRIVATE, PrivateState
+from tacit.space import Params, Space
+from tacit.trainers.runs import Run, best_of, draw_params, run_all
+from tacit.trainers.search_cost import SearchCost, make_law
+from tacit.trainers.trainer import Base
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+UNIT = "one record replaced, whether it trains, validates or tests"
+SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
+SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
+WITHIN = "the objective trains within the base that it is given, one training record replaced"
+STATED = "the profile that is stated of the training is true, one training record replaced"
+TIME = "how long the objective takes does not depend on one record"
+APART = "no record is used for more than one of training, validation and test"
+SETTINGS = 16  # whose stated profiles are compared with the base before anything is spent
+
+Objective = Callable[[Params, Base], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The best model, its hyper-parameters, and scores.
+
+    ``score`` is the noisy mean loss on the validation records that made it win: it looks better than the model is.
+    ``test_score`` is fresh. The deviations are those of the noise.
+    """
+
+    model: Any = field(repr=False)
+    params: dict[str, Any]
+    score: float
+    deviation: float
+    test_score: float | None = None
+    test_deviation: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("params", "score", "deviation", "test_score", "test_deviation", "details")
+        return {**{name: plain(getattr(self, name)) for name in names}, "model_digest": self.model_digest()}
+
+    def model_digest(self) -> str | None:
+        """SHA-256 of the model's pickle, if it has one."""
+        try:
+            return hashlib.sha256(pickle.dumps(self.model)).hexdigest()
+        except Exception:  # a pickle may fail in any way
+            return None
+
+
+def select(
+    objective: Objective,
+    space: Mapping[str, Any] | Space,
+    *,
+    records: int,
+    budget: Budget,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    runs: float = 40,
+    profile: Callable[[Params, Base], Profile] | None = None,
+    test: Callable[[Any], Any] | None = None,
+    test_records: int | None = None,
+    hide_runs: bool = False,
+    ledger: Ledger | None = None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    unit: str = UNIT,
+    noise: Source = EXACT,
+) -> Release[Selected]:
+    """The best of about ``runs`` private trainings of your own (Opacus, JAX, anything), for one charge.
+
+    ``objective(params, base)`` trains with differential privacy and returns a model and one loss for each of the
+    ``records`` validation records; least is best. Its training may cost what ``base`` says: mu-GDP with ``base.mu``, or
+    any profile that ``base.table.covers``; ``tacit.accounting.noise_below(base.table, ...)`` has the noise of DP-SGD.
+    ``profile(params, base)`` may state what it costs, which is then compared with the base before anything is spent.
+    ``test(model)`` gives one loss for each of ``test_records`` other records.
+
+    Guarantee. (epsilon, delta) for one record replaced, whichever part it is in, for the model, its hyper-parameters
+    and all scores together. Premises, on the certificate: the training costs what is stated; it does not fail or take
+    longer because of one record; each loss depends on its own record alone; no record is in two parts. And the number
+    of runs stays secret, unless ``hide_runs`` does all that could happen.
+    Follows. docs/proofs/selection.md.
+    Edges. An objective that raises, or returns what is not one number per record, counts as a run with the worst score,
+    silently: how is private. With ``noise=tacit.Simulation(0)``, on rows that were made up, it raises. ``out`` holds
+    the certificate and, until the release, a private state from which a killed search goes on; models must then pickle.
+
+    >>> import numpy as np, tacit
+    >>> def objective(params, base):  # a mean of 1,000 numbers within [0, 1], released with noise; not a real training
+    ...     mean = tacit.mechanisms.Gaussian(1 / 1000, budget=tacit.Budget.gdp(base.mu)).release(0.5).value
+    ...     return params["shift"] + mean, np.abs(np.linspace(0, 1, 500) - params["shift"] - mean)
+    >>> release = tacit.select(objective, {"shift": tacit.Float(-0.5, 0.5)}, records=500, runs=10,
+    ...                        budget=tacit.Budget.approximate(2.0, 1e-6))
+    >>> release.value.score < 0.5, release.guarantee.epsilon(1e-6)
+    (True, 2.0)
+    """
+    if (test is None) != (test_records is None):
+        raise BadInput("give test and test_records together: a score on test records needs both")
+    search = OwnSearch(
+        objective, Space(space), records, bounds, SearchCost(budget, make_law(runs), 0.0), profile, noise
+    )
+    search.check()
+    job = Selection(search, test, test_records, hide_runs, unit)
+    from tacit.run.folder import lock_folder
+    from tacit.trainers.train import write_certificate
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(lock_folder(out)) if out is not None else None
+        state = PrivateState(folder.path / PRIVATE if folder is not None else None)
+        release = job.release(state, ledger, executor)
+        if folder is not None:
+            write_certificate(folder.path, release)
+            state.wipe()
+    return release
+
+
+@dataclass(frozen=True, repr=False)
+class OwnSearch:
+    """All that a run needs; the same for every run."""
+
+    objective: Objective
+    space: Space
+    records: int
+    bounds: tuple[float, float]
+    cost: SearchCost
+    profile: Callable[[Params, Base], Profile] | None
+    noise: Source
+
+    def __repr__(self) -> str:
+        return "<a search with an objective, private>"
+
+    @property
+    def base(self) -> Base:
+        return self.cost.base
+
+    @cached_property
+    def mean(self) -> BoundedMean:
+        return BoundedMean(self.records, self.bounds, budget=Budget.gdp(self.base.mu), noise=self.noise)
+
+    def check(self) -> None:
+        """Refuse bad numbers, and a stated profile that is above the base at any of some settings: nothing is spent."""
+        _ = self.mean
+        ends = self.space.params([[0.0] * self.space.dimensions, [1.0] * self.space.dimensions])
+        if self.profile is not None:
+            for params in [*ends, *self.space.sobol(SETTINGS, seed=0)]:
+                if not self.base.table.covers(self.profile(params, self.base)):
+                    raise BadInput(
+                        f"the stated profile is above the base of mu = {self.base.mu:.4g} at {params}: give that "
+                        "setting more noise. Nothing was spent"
+                    )
+
+    def run(self) -> Run:
+        """Draw a setting, call the objective, draw the mean. A run that fails counts, with the worst score.
+
+        Guarantee. At most ``base`` for one record replaced: a training record meets the training alone, a validation
+        record the score alone.
+        """
+        params = draw_params(self.space)
+        try:
+            if self.profile is not None and not self.base.table.covers(self.profile(params, self.base)):
+                raise BadInput("the stated profile is above the base")
+            model, losses = self.objective(dict(params), self.base)
+            return Run(params, self.mean.draw(self.mean.prepare(losses)), model)
+        except Exception:
+            if self.noise.simulated:
+                raise
+            return Run(params, np.inf, None)
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """A search that was checked: nothing has been spent or drawn yet."""
+
+    search: OwnSearch
+    test: Callable[[Any], Any] | None
+    test_records: int | None
+    hide_runs: bool
+    unit: str
+
+    def __repr__(self) -> str:
+        return "<a selection among private trainings>"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.search.noise.simulated:
+            return Guarantee.none(SIMULATED, self.unit)
+        budget, training = self.search.cost.budget, WITHIN if self.search.profile is None else STATED
+        secret, premises = () if self.hide_runs else (SECRET,), (training, APART, TIME, *LOSSES)
+        return Guarantee(budget, self.unit, secret, SOURCE, budget.delta, premises=premises)
+
+    def release(self, state: PrivateState, ledger: Ledger | None, executor: Executor | None) -> Release[Selected]:
+        """Steps 1 to 3 of the head of this file; each is stored before the next begins."""
+        cost, search = self.search.cost, self.search
+        state.agree(self.terms())
+        if not search.noise.simulated:
+            load_samplers()
+        payment = None
+        if ledger is not None:
+            key = state.load("id") or state.store("id", uuid.uuid4().hex)
+            payment = ledger.charge(self.guarantee, "select", key=f"select {key}")
+        K = state.load("runs") or state.store("runs", draw_runs(cost.law))
+        run_all(search, (cost.law.largest or K) if self.hide_runs else K, state, executor)
+        winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
+        if np.isinf(winner.loss):
+            raise TacitError(
+                "every run failed, so there is nothing to release. Try the objective on rows that were made up, with "
+                "noise=tacit.Simulation(0), which shows why. The budget stays spent"
+            )
+        test_score, test_deviation = self._test(winner, state)
+        value = Selected(
+            winner.model,
+            dict(winner.params),
+            winner.loss,
+            search.mean.scale,
+            test_score,
+            test_deviation,
+            {"records": search.records, **cost.to_json()},
+        )
+        if ledger is not None and payment is not None:
+            ledger.settle(payment, digest(value))
+        return Release(value, self.guarantee, payment)
+
+    def _test(self, winner: Run, state: PrivateState) -> tuple[float, float] | tuple[None, None]:
+        if self.test is None or self.test_records is None:
+            return None, None
+        mu = self.search.cost.budget.mu()
+        mean = BoundedMean(self.test_records, self.search.bounds, budget=Budget.gdp(mu), noise=self.search.noise)
+        drawn = state.load("loss")
+        if drawn is None:
+            drawn = state.store("loss", mean.draw(mean.prepare(self.test(winner.model))))
+        return drawn, mean.scale
+
+    def terms(self) -> dict[str, Any]:
+        """What a state is about; a search begun under other terms is not gone on with."""
+        s = self.search
+        return {
+            "records": s.records,
+            "bounds": list(s.bounds),
+            "budget": s.cost.budget.to_json(),
+            "law": repr(s.cost.law),
+            "space": repr(s.space.distributions),
+            "unit": self.unit,
+            "test": self.test_records,
+        }
