@@ -14,6 +14,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "audit/games/test_claims.py": "audit/games/mechanisms audit/games/one_run audit/games/others audit/games/tuned",
     "audit/games/test_games.py": "audit/games/fronts",
     "audit/test_bounds.py": "audit",
+    "audit/test_recorder.py": "audit/observer",
     "cli/test_train.py": "cli/predict",
     "gp/test_design.py": "gp/threads",
     "gp/test_exact.py": "gp/form",
@@ -55,6 +56,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "trainers/test_dp_mlp.py": "trainers/fast_noise trainers/inputs",
     "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
     "trainers/test_ebm.py": "trainers/additive trainers/model_files",
+    "trainers/test_select.py": "run/private_state",
     "trainers/test_train.py": "report/pages/trained trainers/descent trainers/linear_losses trainers/private_state "
     "trainers/search_cost trainers/secret_lots trainers/trained",
 }

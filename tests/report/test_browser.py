@@ -34,10 +34,10 @@ from report_parts import (
 
 from tacit.outsource.curator.page import Standing, study_page
 from tacit.page import Page
+from tacit.report.choose import ledger_page
 from tacit.report.dashboard import Dashboard, Runs
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
-from tacit.report.pages import ledger_page
 from tacit.report.pages import tuned as tuned_page
 from tacit.report.pages.under_way import search_page
 

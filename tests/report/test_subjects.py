@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli import app
 from tacit.errors import BadInput, TacitError
-from tacit.report.pages import joint_page, page_path
+from tacit.report.choose import joint_page, page_path
 from tacit.report.subjects import find_subjects, recognise
 
 

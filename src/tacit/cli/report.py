@@ -31,7 +31,7 @@ def report_command(
       tacit report sgd-front adam-front --out fronts.html
       tacit report curator --private
     """
-    from tacit.report.pages import joint_page, page_path
+    from tacit.report.choose import joint_page, page_path
     from tacit.report.subjects import recognise
 
     if ledger is not None:

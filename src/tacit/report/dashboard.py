@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tacit.errors import BadInput, TacitError
 from tacit.page import Html, Page, asset, policy, table
-from tacit.report.pages import page_of, progress_words, unfinished_page
+from tacit.report.choose import page_of, progress_words, unfinished_page
 from tacit.report.subjects import UNFINISHED, Subject, find_subjects
 
 HERE = ("127.0.0.1", "::1", "localhost")

@@ -8,7 +8,7 @@ from pathlib import Path
 from report_parts import KIND, descended, front, observed
 
 import tacit
-from tacit.report.pages import joint_page, ledger_page, page_of
+from tacit.report.choose import joint_page, ledger_page, page_of
 from tacit.report.pages import tuned as tuned_page
 from tacit.report.subjects import recognise
 
