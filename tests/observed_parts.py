@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import TrialState
 
 import tacit
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 from tacit.privacy.noise import Exact
 from tacit.run.study_store import is_claimed
 
@@ -24,8 +24,8 @@ def bowl(params: dict[str, Any]) -> np.ndarray:
     return np.full(N, 0.2 + (params["x"] - 0.3) ** 2)
 
 
-def terms(trials: int = 5, budget: tacit.Budget = BUDGET, **other: Any) -> Terms:
-    return Terms(**{"records": N, "bounds": (0.0, 1.0), "budget": budget, "trials": trials, **other})
+def terms(trials: int = 5, budget: tacit.Budget = BUDGET, **other: Any) -> ObservationTerms:
+    return ObservationTerms(**{"records": N, "bounds": (0.0, 1.0), "budget": budget, "trials": trials, **other})
 
 
 def study(storage: Any = None, **other: Any) -> optuna.Study:

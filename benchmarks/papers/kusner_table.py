@@ -24,7 +24,7 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
 from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, data_kernel
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Exponential
 from tacit.privacy.noise import Simulation
@@ -89,7 +89,7 @@ def once(n: int, dimensions: int, seed: int) -> dict[str, float]:
     found = {"uniform choice": float(f.max() - f.mean()), **kusner(C, f, noise)}
     for records in RECORDS:
         for name, budget in budgets().items():
-            sd = Terms(records, (0.0, 1.0), budget, TRIALS).mechanism().scale / SPREAD
+            sd = ObservationTerms(records, (0.0, 1.0), budget, TRIALS).mechanism().scale / SPREAD
             found[f"private observations, {records} records, {name}"] = observed(C, f, sd, noise)
     return found
 

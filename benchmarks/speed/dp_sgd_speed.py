@@ -23,7 +23,7 @@ from benchmarks.papers import _dpareto
 from tacit.privacy.subsampling import noise_for
 from tacit.trainers.dp_mlp import Network, Perceptron
 from tacit.trainers.dp_sgd import LogisticSGD
-from tacit.trainers.lots import Settings, distinct_lots
+from tacit.trainers.lots import LotSettings, distinct_lots
 
 TITLE = "DP-SGD: examples per second"
 LONG = False
@@ -72,7 +72,7 @@ def each(times: Times, examples: int) -> Times:
 
 def ours(case: Case, repeats: int, seeds: int = 1) -> Times:
     params = {**case.params, "epochs": OUR_EPOCHS}  # the start of a training is spread over its steps
-    trained = Settings.of(params, case.algorithm.examples.records)
+    trained = LotSettings.of(params, case.algorithm.examples.records)
     work = timed(lambda: case.algorithm.train(params, list(range(seeds))), repeats)
     return each(work, trained.steps * case.lot * seeds)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import tacit
 from benchmarks import Figure, ratio, threads
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 
 TITLE = "Overhead per trial of tacit.tune against Optuna's samplers, in memory, 4 dimensions"
 LONG = True  # minutes with torch
@@ -46,7 +46,7 @@ def by_optuna(sampler: str) -> Callable[[int, int], None]:
     import optuna
 
     def search(trials: int, turn: int) -> None:
-        rng, noise = np.random.default_rng(turn), Terms(RECORDS, BOUNDS, BUDGET, trials).mechanism().scale
+        rng, noise = np.random.default_rng(turn), ObservationTerms(RECORDS, BOUNDS, BUDGET, trials).mechanism().scale
 
         def objective(trial: optuna.Trial) -> float:
             return bowl({name: trial.suggest_float(name, 0.0, 1.0) for name in NAMES}) + rng.normal(0.0, noise)

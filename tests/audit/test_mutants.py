@@ -18,7 +18,7 @@ from tacit.audit.game import Game, Outputs
 from tacit.audit.games import mechanisms
 from tacit.audit.play import run_game
 from tacit.audit.recorder import Recorder, compared
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.noise import EXACT, Simulation, Source
@@ -59,11 +59,11 @@ def test_half_the_noise_of_a_choice_is_caught() -> None:
 
 
 def test_a_forgotten_square_root_of_the_number_of_trials_is_caught() -> None:
-    class Forgets(Terms):
+    class Forgets(ObservationTerms):
         def mechanism(self, noise: Source = EXACT) -> BoundedMean:
             return BoundedMean(self.records, self.bounds, budget=tacit.Budget.gdp(self.budget.mu()), noise=noise)
 
-    for terms, found in ((Terms, "within the claim"), (Forgets, "BROKEN")):
+    for terms, found in ((ObservationTerms, "within the claim"), (Forgets, "BROKEN")):
         made = terms(N, (0.0, 1.0), tacit.Budget.gdp(1.0), 8)
         mean = made.mechanism()
 
@@ -72,7 +72,7 @@ def test_a_forgotten_square_root_of_the_number_of_trials_is_caught() -> None:
 
         assert verdict(draw, made.budget) == found
 
-        def run(data: Any, recorder: Recorder, made: Terms = made) -> list[float]:
+        def run(data: Any, recorder: Recorder, made: ObservationTerms = made) -> list[float]:
             return [made.mechanism(recorder).release(data).value for _ in range(8)]
 
         assert bool(compared(run, *ENDS).within(made.budget)) == (found == "BROKEN")

@@ -25,7 +25,7 @@ from scipy import stats
 import tacit
 from tacit.errors import BadInput, BudgetRefused, TacitError
 from tacit.methods import search
-from tacit.methods.observed import Observations, Terms, run
+from tacit.methods.observed import Observations, ObservationTerms, run
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.noise import Exact
@@ -44,7 +44,7 @@ def quiet_optuna() -> None:
 
 @pytest.mark.parametrize(("records", "bounds", "trials", "mu"), [(100, (0, 1), 1, 1.0), (5000, (-3, 7), 50, 0.3)])
 def test_the_noise_is_width_root_trials_over_records_mu(records: int, bounds: Any, trials: int, mu: float) -> None:
-    promised = Terms(records, bounds, tacit.Budget.gdp(mu), trials)
+    promised = ObservationTerms(records, bounds, tacit.Budget.gdp(mu), trials)
     width = bounds[1] - bounds[0]
     assert promised.mechanism().scale == pytest.approx(width * trials**0.5 / (records * mu), rel=1e-6)
     assert promised.mechanism().scale >= width * trials**0.5 / (records * mu)

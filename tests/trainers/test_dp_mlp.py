@@ -14,7 +14,7 @@ from tacit.trainers.dp_mlp import Network, Network128x64, Network1000, Perceptro
 from tacit.trainers.dp_sgd import LogisticSGD
 from tacit.trainers.fast_noise import FastNormals
 from tacit.trainers.inputs import Inputs
-from tacit.trainers.lots import Settings, distinct_lots
+from tacit.trainers.lots import LotSettings, distinct_lots
 
 PARAMS: dict[str, Any] = {"epochs": 1, "lot": 16, "rate": 0.2, "variance": 1.0, "clip": 0.8}
 
@@ -89,7 +89,7 @@ def test_the_papers_networks_clip_each_example_by_itself(hidden: tuple[int, ...]
 def test_training_equals_the_papers_steps_written_out() -> None:
     """Algorithm 3 with the same coins: the mean of clipped gradients plus (2L / m) N(0, sigma^2 I)."""
     X, y = examples()
-    algorithm, s = Network(X, y, X, y, hidden=(6, 4)), Settings.of(PARAMS, 80)
+    algorithm, s = Network(X, y, X, y, hidden=(6, 4)), LotSettings.of(PARAMS, 80)
     rng, net = np.random.default_rng(5), Perceptron((5, 6, 4, 3))
     net.initialise(rng)
     lots = distinct_lots(rng, 80, 16, s.steps)
@@ -107,7 +107,7 @@ def test_leaving_out_zeros_changes_nothing() -> None:
     X, y = examples(d=12)
     X[:, 2:9] *= np.random.default_rng(1).random((80, 7)) < 0.05
     algorithm = Network(X, y, X, y, hidden=(6, 4))
-    held, order = algorithm._held
+    held, order = algorithm._inputs
     assert held.full.shape == (80, 5)
     assert order.tolist() != sorted(order)
     sparse = algorithm.train(PARAMS, [5]).reveal()[0].theta

@@ -23,7 +23,7 @@ from tacit.privacy.noise import EXACT, Bulk, Simulation
 from tacit.trainers import SHIPPED, dp_sgd, load
 from tacit.trainers.dp_sgd import Linear, LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.trainers.linear import Rows, Update, clipped_sums, train
-from tacit.trainers.lots import Settings, distinct_lots
+from tacit.trainers.lots import LotSettings, distinct_lots
 from tacit.trainers.random_search import RANDOM
 
 logging.set_verbosity(logging.ERROR)
@@ -72,7 +72,7 @@ def test_clipped_sums_equal_a_loop_over_examples_by_finite_differences(loss: str
             np.testing.assert_allclose(sums[g, k], by_loop, atol=2e-7 * 11)
 
 
-def coins_of(seed: int, s: Settings, width: int) -> tuple[np.ndarray, np.ndarray]:
+def coins_of(seed: int, s: LotSettings, width: int) -> tuple[np.ndarray, np.ndarray]:
     """The lots and normals of one seed, in the order that they are drawn."""
     rng, lots, noise = np.random.default_rng(seed), [], []
     for start in range(0, s.steps, s.block(width)):
@@ -87,7 +87,7 @@ def test_training_equals_the_papers_steps_written_out(kind: type[Linear]) -> Non
     """Algorithms 3 and 4 line by line, in double precision, with the same coins."""
     algorithm = made(kind)
     X, y = examples()
-    s = Settings.of(PARAMS, len(X))
+    s = LotSettings.of(PARAMS, len(X))
     lots, noise = coins_of(3, s, 7)
     w, mu, nu = np.zeros(7), np.zeros(7), np.zeros(7)
     for i, (lot, z) in enumerate(zip(lots, noise, strict=True), start=1):
@@ -112,7 +112,7 @@ def test_training_equals_the_papers_steps_written_out(kind: type[Linear]) -> Non
 def test_adam_equals_a_reference_in_double_precision() -> None:
     rng = np.random.default_rng(0)
     W, mean, square = np.zeros((1, 1, 4)), np.zeros(4), np.zeros(4)
-    update, w = Update("adam", Settings.of({**PARAMS, "rate": 0.05}, 20), W), np.zeros(4)
+    update, w = Update("adam", LotSettings.of({**PARAMS, "rate": 0.05}, 20), W), np.zeros(4)
     for i in range(1, 40):
         g = rng.normal(size=4)
         update(W, 20 * g.reshape(1, 1, 4))
@@ -331,7 +331,7 @@ def test_a_lot_of_all_examples_and_a_lot_of_one() -> None:
     algorithm = LogisticSGD(X, y, X, y)
     for lot, steps in ((30, 2), (1, 60), (16, 2)):
         asked = {**PARAMS, "lot": lot}
-        assert Settings.of(asked, 30).steps == steps
+        assert LotSettings.of(asked, 30).steps == steps
         assert 0 <= algorithm.utility(asked, 0) <= 1
         assert np.isfinite(algorithm.epsilons([asked], 1e-5)).all()
     assert algorithm.space.distributions["lot"].high == 30
@@ -470,7 +470,7 @@ def test_every_shipped_name_is_an_algorithm() -> None:
 def test_training_takes_any_blocks_of_coins() -> None:
     """Cutting the stream of coins elsewhere changes nothing."""
     X, y = examples()
-    rows, s = Rows.of(X, y, "logistic", np.float32), Settings.of(PARAMS, len(X))
+    rows, s = Rows.of(X, y, "logistic", np.float32), LotSettings.of(PARAMS, len(X))
     lots, noise = coins_of(0, s, 7)
     cut = iter([(lots[:3, None], noise[:3, None, None].copy()), (lots[3:, None], noise[3:, None, None].copy())])
     whole = iter([(lots[:, None], noise[:, None, None].copy())])

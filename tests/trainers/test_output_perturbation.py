@@ -61,7 +61,7 @@ def test_replacing_a_record_moves_the_weights_by_at_most_the_sensitivity(seed: i
     other_y[at] = 1 - y[at]
     gamma, order = 10**power, rng.permutation(20)[None]
     pair = [
-        OutputPerturbation(a, b, a, b, classes=(0, 1), epochs=3)._fitted(gamma, order)
+        OutputPerturbation(a, b, a, b, classes=(0, 1), epochs=3)._fit(gamma, order)
         for a, b in ((x, y), (other_x, other_y))
     ]
     allowed = OutputPerturbation(x, y, x, y, classes=(0, 1)).sensitivity(gamma)
@@ -74,7 +74,7 @@ def test_the_sensitivity_is_nearly_reached() -> None:
     x, y = np.ones((20, 1)), np.r_[np.ones(19, int), 0]
     other = np.ones(20, int)
     fitted = [
-        OutputPerturbation(x, a, x, a, classes=(0, 1), epochs=1)._fitted(1.0, np.arange(20)[None]) for a in (y, other)
+        OutputPerturbation(x, a, x, a, classes=(0, 1), epochs=1)._fit(1.0, np.arange(20)[None]) for a in (y, other)
     ]
     allowed = OutputPerturbation(x, y, x, y).sensitivity(1.0)
     assert allowed / 5 <= np.linalg.norm(fitted[0] - fitted[1]) <= allowed
@@ -148,6 +148,6 @@ def test_runs_one_after_the_other_and_all_at_once_end_alike() -> None:
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(30, 5)) / 5
     orders = np.array([rng.permutation(30) for _ in range(6)])
-    together = output_perturbation._together(0.05, rows, orders, 3)
-    apart = [output_perturbation._descended(0.05, [rows[i] for i in order], 3) for order in orders]
+    together = output_perturbation._descend_together(0.05, rows, orders, 3)
+    apart = [output_perturbation._descend(0.05, [rows[i] for i in order], 3) for order in orders]
     np.testing.assert_allclose(together, apart, rtol=1e-10)

@@ -203,12 +203,12 @@ def _ask_bounds(ask: Any, bounds: tuple[float, float] | None, task: str | None) 
 
 def _warn_of_noise(n: int, bounds: tuple[float, float], price: dict[str, float]) -> None:
     """Say now what `tacit tune` would refuse."""
-    from tacit.methods.observed import Terms
+    from tacit.methods.observed import ObservationTerms
     from tacit.methods.search import refuse_loud_noise
     from tacit.privacy.guarantee import Budget
 
     try:
-        refuse_loud_noise(Terms(n, bounds, Budget.approximate(**price), TRIALS), False)
+        refuse_loud_noise(ObservationTerms(n, bounds, Budget.approximate(**price), TRIALS), False)
     except BadInput as error:
         remark(f"tacit tune will refuse this as it stands: {error}")
 

@@ -18,7 +18,7 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, ObjectiveError, interval, type_and_shape
-from tacit.methods.observed import Observations, Terms
+from tacit.methods.observed import Observations, ObservationTerms
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned
@@ -82,7 +82,7 @@ def private(
     (True, True, 1.0)
     """
     Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
-    terms = Terms(records, interval("bounds", bounds), budget, trials, direction or "minimize")
+    terms = ObservationTerms(records, interval("bounds", bounds), budget, trials, direction or "minimize")
     refuse_loud_noise(terms, accept_noise)
     return PrivateObjective(objective, terms, direction, ledger=ledger, noise=noise)
 
@@ -93,7 +93,7 @@ class PrivateObjective:
     def __init__(
         self,
         objective: Callable[[Any], Any],
-        terms: Terms,
+        terms: ObservationTerms,
         direction: str | None = None,
         *,
         ledger: Ledger | None = None,

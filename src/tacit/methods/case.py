@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, count, interval, positive
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 from tacit.methods.task import MOST_TRIALS
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -55,10 +55,12 @@ class Case:
 
     def look(self) -> float:
         """Noise of one look at the records with the whole budget, w / (n mu), as a share of the spread."""
-        return Terms(self.records, self.bounds, Budget.gdp(_mu(self.budget)), 1).mechanism().scale / self.spread
+        return (
+            ObservationTerms(self.records, self.bounds, Budget.gdp(_mu(self.budget)), 1).mechanism().scale / self.spread
+        )
 
-    def terms(self) -> Terms:
-        return Terms(self.records, self.bounds, self.budget, self.trials)
+    def terms(self) -> ObservationTerms:
+        return ObservationTerms(self.records, self.bounds, self.budget, self.trials)
 
     def space(self) -> Space:
         return _cube(self.dimensions)

@@ -38,7 +38,7 @@ CHOSEN = "tacit:chosen"
 
 
 @dataclass(frozen=True)
-class Terms:
+class ObservationTerms:
     """What a study of private observations promises; fixed before the first evaluation."""
 
     records: int
@@ -61,7 +61,7 @@ class Terms:
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
         """The guarantee of the whole study.
 
-        >>> terms = Terms(1000, (0.0, 1.0), Budget.approximate(1.0, 1e-6), 50)
+        >>> terms = ObservationTerms(1000, (0.0, 1.0), Budget.approximate(1.0, 1e-6), 50)
         >>> round(terms.guarantee().epsilon(1e-6), 6)
         1.0
         """
@@ -79,7 +79,9 @@ class Terms:
 class Observations(Claims):
     """The paid right to observe a study at most ``terms.trials`` times, kept in the study itself. See Claims."""
 
-    def __init__(self, study: Study, terms: Terms, *, ledger: Ledger | None = None, noise: Source = EXACT) -> None:
+    def __init__(
+        self, study: Study, terms: ObservationTerms, *, ledger: Ledger | None = None, noise: Source = EXACT
+    ) -> None:
         if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
         self.study, self.terms = study, terms

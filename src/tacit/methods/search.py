@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadInput, LedgerError, TacitError, count
 from tacit.methods.case import Case
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
-from tacit.methods.observed import CHOSEN, UNIT, Observations, Terms, confirm, confirmations, run
+from tacit.methods.observed import CHOSEN, UNIT, Observations, ObservationTerms, confirm, confirmations, run
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -90,7 +90,7 @@ def nonprivate(task: Task) -> Release[Tuned]:
     return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(EXACT_SCORES))
 
 
-def refuse_loud_noise(terms: Terms, accepted: bool) -> None:
+def refuse_loud_noise(terms: ObservationTerms, accepted: bool) -> None:
     """Refuse noise that drowns the differences between parameters, unless it was accepted."""
     noise, (low, high) = terms.mechanism().scale, terms.bounds
     if noise > LOUD * (high - low) and not accepted:
@@ -113,7 +113,7 @@ def _search(
 ) -> Release[Tuned]:
     """Search with all but ``keep`` of the trials, choose, and confirm the choice with those."""
     objective, distributions = task.objective, task.space.distributions
-    terms = Terms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
+    terms = ObservationTerms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
     refuse_loud_noise(terms, task.accept_noise)
     from tacit.run.study import SEARCH, describe_search, observed_trials, open_study  # loads Optuna
 

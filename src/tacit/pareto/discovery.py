@@ -94,7 +94,7 @@ def discover(
     study.sampler = sampler
     with progress_bar("testing points", trials, wanted=progress is True) as advance:
         tell = progress if callable(progress) else lambda done, total: advance(done=done)
-        _Search(study, oracles, test, trials, startup, repeats, seed, executor, width, tell).run()
+        _FrontSearch(study, oracles, test, trials, startup, repeats, seed, executor, width, tell).run()
     whole = _whole(study, trials)  # before the front is read: what is whole stays so
     front = _front(study, oracles, test, corner, whole)
     if whole and test is not None:
@@ -103,7 +103,7 @@ def discover(
 
 
 @dataclass(frozen=True)
-class _Search:
+class _FrontSearch:
     """Algorithm 2: propose, evaluate both oracles, add to the data, until the trials are used."""
 
     study: Study

@@ -61,7 +61,7 @@ def gdp_epsilon(mu: float, dlt: float) -> float:
         return 0.0
     high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / dlt)) + 1  # Gaussian tail bound: always enough
     root = brentq(lambda eps: gdp_delta(mu, eps) - dlt, 0.0, high, xtol=1e-15 * high, rtol=1e-14)
-    return _stepped(root, lambda eps: gdp_delta(mu, eps) <= dlt, up=True)
+    return _step_to_safety(root, lambda eps: gdp_delta(mu, eps) <= dlt, up=True)
 
 
 def gdp_mu(eps: float, dlt: float) -> float:
@@ -70,7 +70,7 @@ def gdp_mu(eps: float, dlt: float) -> float:
     while gdp_delta(high, eps) <= dlt and high < LARGEST_MU:
         high *= 2
     root = brentq(lambda mu: gdp_delta(mu, eps) - dlt, 0.0, high, xtol=1e-300, rtol=1e-14)
-    return _stepped(root, lambda mu: gdp_delta(mu, eps) <= dlt, up=False)
+    return _step_to_safety(root, lambda mu: gdp_delta(mu, eps) <= dlt, up=False)
 
 
 def zcdp_epsilon(rho: float, dlt: float) -> float:
@@ -97,7 +97,7 @@ def zcdp_rho(eps: float, dlt: float) -> float:
     while zcdp_epsilon(high, dlt) <= eps:
         high *= 2
     root = brentq(lambda rho: zcdp_epsilon(rho, dlt) - eps, 0.0, high, xtol=1e-300, rtol=1e-12)
-    return _stepped(root, lambda rho: zcdp_epsilon(rho, dlt) <= eps, up=False)
+    return _step_to_safety(root, lambda rho: zcdp_epsilon(rho, dlt) <= eps, up=False)
 
 
 def approximate_epsilon(eps: float, own: float, dlt: float) -> float:
@@ -128,7 +128,7 @@ def pure_mu(eps: float) -> float:
 def mu_pure(mu: float) -> float:
     """The largest eps such that every eps-DP mechanism is mu-GDP: the inverse of pure_mu."""
     eps = 2 * math.atanh(math.erf(mu / math.sqrt(8))) if mu < 1 else float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
-    return _stepped(eps, lambda e: pure_mu(e) <= mu, up=False) if mu > 0 else 0.0
+    return _step_to_safety(eps, lambda e: pure_mu(e) <= mu, up=False) if mu > 0 else 0.0
 
 
 def range_mu(eps: float) -> float:
@@ -162,7 +162,7 @@ def _softplus(x: float) -> float:
     return x + math.log1p(math.exp(-x))
 
 
-def _stepped(root: float, safe: Callable[[float], bool], *, up: bool) -> float:
+def _step_to_safety(root: float, safe: Callable[[float], bool], *, up: bool) -> float:
     """Move root away by growing relative steps until it is safe."""
     step = STEP
     while not safe(root):

@@ -71,7 +71,7 @@ class BoundedMean(Mechanism[float]):
                 f"[{self.bounds[0]:g}, {self.bounds[1]:g}] is out of range: choose a scale or budget nearer to it"
             )
         self.scale = self.whole_scale * per_step
-        self.guarantee = self._stated(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
+        self.guarantee = self._state(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
 
     def _mu(self) -> float:
         return math.sqrt(2 * whole_gaussian(self.whole_scale).map(d_in=STEPS)) * (1 + LATTICE)

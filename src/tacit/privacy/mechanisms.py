@@ -81,7 +81,7 @@ class Mechanism(Generic[T]):
             self.scale = usable(max(self.scale * excess, math.nextafter(self.scale, math.inf)))
         raise BadInput(f"a budget of {target:g} is too small for this sensitivity and size; release in parts")
 
-    def _stated(self, budget: Budget, unit: str, source: str, distance: float = 0.0) -> Guarantee:
+    def _state(self, budget: Budget, unit: str, source: str, distance: float = 0.0) -> Guarantee:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
         return Guarantee(budget, unit, (), source, distance=distance, premises=self.premises)
@@ -116,7 +116,7 @@ class Additive(Mechanism[Any]):
             amount = self.allowed(budget)  # type: ignore[arg-type]
             self.scale = usable(self.sensitivity / amount * self.wider)
             self._reach(self._loss, amount)
-        self.guarantee = self._stated(self.stated(amount), unit, self.source, self.size * noise.distance)
+        self.guarantee = self._state(self.stated(amount), unit, self.source, self.size * noise.distance)
 
     def _map(self) -> float:
         """What the sampler's own privacy map says of this sensitivity, rounding included."""
@@ -131,7 +131,7 @@ class Additive(Mechanism[Any]):
         return _numbers(value, self.size)
 
     def draw(self, value: Any) -> Any:
-        return _shaped(getattr(self.noise, self.sort)(np.atleast_1d(value), self.scale), value)
+        return _shape_like(getattr(self.noise, self.sort)(np.atleast_1d(value), self.scale), value)
 
 
 class Gaussian(Additive):
@@ -203,7 +203,7 @@ class Exponential(Mechanism[int]):
             self.scale = usable(2 * self.sensitivity / epsilon)
             self._reach(self._epsilon, epsilon)
             stated = budget if budget.notion in ("zcdp", "gdp") else Budget.pure(epsilon)  # type: ignore
-        self.guarantee = self._stated(stated, unit, "exponential mechanism (McSherry and Talwar 2007, Theorem 6)")
+        self.guarantee = self._state(stated, unit, "exponential mechanism (McSherry and Talwar 2007, Theorem 6)")
 
     def _epsilon(self) -> float:
         return math.sqrt(8 * noisy_max(self.scale).map(d_in=self.sensitivity))
@@ -265,5 +265,5 @@ def _numbers(value: ArrayLike, size: int) -> Any:
     return array
 
 
-def _shaped(noisy: Any, like: Any) -> Any:
+def _shape_like(noisy: Any, like: Any) -> Any:
     return float(noisy[0]) if np.ndim(like) == 0 else noisy

@@ -156,7 +156,7 @@ class GradientMean(Mechanism[Array]):
                 f"mu = {mu:.3g} for each step is out of range: give a budget and trials nearer to each other"
             )
         source = "Gaussian mechanism (Dong et al. 2022, Theorem 1)"
-        self.guarantee = self._stated(Budget.gdp(mu), unit, source, size * noise.distance)
+        self.guarantee = self._state(Budget.gdp(mu), unit, source, size * noise.distance)
 
     def draw(self, total: Any) -> Array:
         """The noisy mean (d,) of clipped gradients that sum to ``total`` whole steps."""
@@ -185,12 +185,12 @@ def gradient_total(
     records by place, from earlier steps; what is no longer listed is dropped.
     """
     if isinstance(objective.function, Shards):
-        found = _gathered(executor, _part_gradients, [(part, listed, clipped) for part in objective.function.parts])
+        found = _gather(executor, _part_gradients, [(part, listed, clipped) for part in objective.function.parts])
         _complete(objective, sum(n for _, n in found))
         return [sum(column) for column in zip(*(total for total, _ in found), strict=True)]
     keys = [repr(sorted(params.items())) for params in listed]
     wanted = {key: params for key, params in zip(keys, listed, strict=True) if key not in memory}
-    fresh = _gathered(executor, _whole_losses, [(objective, params) for params in wanted.values()])
+    fresh = _gather(executor, _whole_losses, [(objective, params) for params in wanted.values()])
     held = {**memory, **dict(zip(wanted, fresh, strict=True))}
     memory.clear()
     memory.update({key: held[key] for key in keys})
@@ -205,9 +205,9 @@ def loss_totals(
     With shards each part of each place is one task; otherwise each place is.
     """
     if not isinstance(objective.function, Shards):
-        return _gathered(executor, _whole_total, [(objective, mean, params) for params in listed])
+        return _gather(executor, _whole_total, [(objective, mean, params) for params in listed])
     parts = objective.function.parts
-    found = _gathered(executor, _part_losses, [(part, mean, params) for params in listed for part in parts])
+    found = _gather(executor, _part_losses, [(part, mean, params) for params in listed for part in parts])
     totals = []
     for i in range(0, len(found), len(parts)):
         _complete(objective, sum(n for _, n in found[i : i + len(parts)]))
@@ -263,7 +263,7 @@ def losses_future(executor: Executor, objective: Objective, mean: BoundedMean, p
     whole, lock = Future[int](), threading.Lock()
     whole.set_running_or_notify_cancel()
 
-    def arrived(_: Any) -> None:
+    def arrive(_: Any) -> None:
         with lock:
             if whole.done() or not all(future.done() for future in futures):
                 return
@@ -275,11 +275,11 @@ def losses_future(executor: Executor, objective: Objective, mean: BoundedMean, p
                 whole.set_exception(error)
 
     for future in futures:
-        future.add_done_callback(arrived)
+        future.add_done_callback(arrive)
     return whole
 
 
-def _gathered(executor: Executor | None, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+def _gather(executor: Executor | None, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
     """The answers in order: here one after another, or from the executor all at once.
 
     What an executor adds to the objective's own failures is named by type alone: its message may quote what was sent.

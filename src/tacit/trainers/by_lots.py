@@ -43,16 +43,16 @@ class ByLots:
         classes: Sequence[Any] | None = None,
         seed: int = 0,
     ) -> None:
-        self._take(Examples.of(X, y, X_test, y_test, classes=classes, seed=seed))
+        self._hold(Examples.of(X, y, X_test, y_test, classes=classes, seed=seed))
 
     @classmethod
     def from_table(cls, table: pd.DataFrame, target: str, seed: int = 0, schema: Schema | None = None) -> Self:
         """The algorithm on a table, a fifth of it held out. Encoded by its training rows: no model is released."""
         made = cls.__new__(cls)
-        made._take(Examples.from_table(table, target, seed=seed, schema=schema))
+        made._hold(Examples.from_table(table, target, seed=seed, schema=schema))
         return made
 
-    def _take(self, examples: Examples) -> None:
+    def _hold(self, examples: Examples) -> None:
         if len(examples.classes) > self.most_classes:
             raise BadInput(f"{self.name} takes {self.most_classes} classes, got {len(examples.classes)}")
         self.examples = examples
@@ -78,13 +78,13 @@ class ByLots:
         """One model for each seed. Not for release."""
         raise NotImplementedError
 
-    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         """Which test records (R, records) each model classes right."""
         raise NotImplementedError
 
     def utilities(self, params: Params, seeds: Sequence[int]) -> Array:
         """Test accuracy of one run for each seed, (R,)."""
-        return np.asarray(self._right(params, seeds).mean(axis=1), float)
+        return np.asarray(self._correct(params, seeds).mean(axis=1), float)
 
     def utility(self, params: Params, seed: int) -> float:
         """Test accuracy of one run."""
@@ -92,4 +92,4 @@ class ByLots:
 
     def each_utility(self, params: Params, seed: int) -> Array:
         """For every test record whether one run classes it right, (records,)."""
-        return np.asarray(self._right(params, [seed])[0], float)
+        return np.asarray(self._correct(params, [seed])[0], float)

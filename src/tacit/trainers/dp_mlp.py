@@ -24,7 +24,7 @@ from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import Unreleased
 from tacit.trainers.fast_noise import FastNormals
 from tacit.trainers.inputs import Floats, Inputs, squares
-from tacit.trainers.lots import Settings, distinct_lots
+from tacit.trainers.lots import LotSettings, distinct_lots
 
 
 class Perceptron:
@@ -141,13 +141,13 @@ class Network(ByLots):
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """One ``Perceptron`` for each seed."""
-        s = Settings.of(params, self.examples.records)
-        return Unreleased([self._trained(s, seed) for seed in seeds])
+        s = LotSettings.of(params, self.examples.records)
+        return Unreleased([self._train_one(s, seed) for seed in seeds])
 
-    def _trained(self, s: Settings, seed: int) -> Perceptron:
+    def _train_one(self, s: LotSettings, seed: int) -> Perceptron:
         rng, net, step = np.random.default_rng(seed), Perceptron(self.sizes), s.rate / s.lot
         net.initialise(rng)
-        X, order = self._held
+        X, order = self._inputs
         first = net.layers[0]
         first[:-1] = first[order]
         rows = np.empty((s.lot, X.full.shape[1]), np.float32)
@@ -162,11 +162,11 @@ class Network(ByLots):
         return net
 
     @cached_property
-    def _held(self) -> tuple[Inputs, NDArray[np.intp]]:
+    def _inputs(self) -> tuple[Inputs, NDArray[np.intp]]:
         """The inputs in single precision, and the order of their columns while training."""
         return Inputs.of(self.examples.X.astype(np.float32, copy=False))
 
-    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         X = self.examples.X_test.astype(np.float32, copy=False)
         nets = self.train(params, seeds).reveal()
         return np.array([net.scores(X)[-1].argmax(axis=1) == self.examples.y_test for net in nets])

@@ -21,7 +21,7 @@ from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import ENCODED, Unreleased
 from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
-from tacit.trainers.lots import SOURCE, Settings, distinct_lots
+from tacit.trainers.lots import SOURCE, LotSettings, distinct_lots
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -85,13 +85,13 @@ class Linear(ByLots):
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """Weights (R, d + 1) of one model for each seed, all trained in one pass. Not for release."""
-        s = Settings.of(params, self.examples.records)
+        s = LotSettings.of(params, self.examples.records)
         shape = (1, len(seeds)) if self.shared_lots else (len(seeds), 1)
         coins = _fast_coins(s, seeds, self._rows.X.shape[1], self.shared_lots)
         with one_thread(), np.errstate(over="ignore"):
             return Unreleased(train(self._rows, s, self.optimiser, coins, shape).reshape(len(seeds), -1))
 
-    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         W = self.train(params, seeds).reveal().astype(float)
         positive = W[:, :-1] @ self.examples.X_test.T + W[:, -1:] > 0
         known = self.examples.y_test >= 0  # a test label outside the classes is never right
@@ -123,7 +123,7 @@ class Linear(ByLots):
                 "covered by the guarantee. Nothing was released."
             )
         delta = probability("delta", delta)
-        s = Settings.of(params, self.examples.records)
+        s = LotSettings.of(params, self.examples.records)
         D = self.examples.X.shape[1] + 1
         epsilon = float(self.epsilons([params], delta)[0])
         if not np.isfinite(epsilon):
@@ -151,7 +151,7 @@ class Linear(ByLots):
             ledger.settle(payment, digest(model))
         return Release(model, guarantee, payment)
 
-    def _exact(self, s: Settings, noise: Source) -> Array:
+    def _exact(self, s: LotSettings, noise: Source) -> Array:
         """The same steps in double precision, lots and noise drawn one by one from the secure sources."""
         rows = Rows.of(self.examples.X, self.examples.y, self.loss, np.float64)
         coins = secrets.SystemRandom()
@@ -166,7 +166,7 @@ class Linear(ByLots):
         return np.asarray(W[0, 0], float)
 
 
-def _rounding(s: Settings, width: int, noise: Source) -> float:
+def _rounding(s: LotSettings, width: int, noise: Source) -> float:
     """How far rounding moves a sum, in clips: to the lattice; and of m terms of norm L, each by m L (Higham 2002)."""
     return float(width**0.5 * 2.0 ** lattice(s.noise, noise) / s.clip + s.lot**2 * 2.0**-52)
 
@@ -192,7 +192,7 @@ class SupportVectorSGD(Linear):
 
 
 def _fast_coins(
-    s: Settings, seeds: Sequence[int], width: int, shared: bool
+    s: LotSettings, seeds: Sequence[int], width: int, shared: bool
 ) -> Iterator[tuple[NDArray[np.int32], Floats]]:
     """Blocks of lots and normals; each seed's own stream, whatever other seeds train beside it."""
     generators = [np.random.default_rng(seed) for seed in seeds]

@@ -82,7 +82,7 @@ class Examples:
             _matching("X_test", parts[2], "y_test", parts[3])
             if parts[2].shape[1] != features.shape[1]:
                 raise BadInput(f"X has {features.shape[1]} columns and X_test has {parts[2].shape[1]}; they must agree")
-        here, there = _numbered("y", parts[1], names), _numbered("y_test", parts[3], names)
+        here, there = _number_labels("y", parts[1], names), _number_labels("y_test", parts[3], names)
         return cls(parts[0], here, parts[2], there, names, classes is not None)
 
     @classmethod
@@ -183,7 +183,7 @@ def _classes(labels: NDArray[Any], stated: Sequence[Any] | None) -> tuple[Any, .
     return tuple(c.item() if isinstance(c, np.generic) else c for c in found)
 
 
-def _numbered(name: str, labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
+def _number_labels(name: str, labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
     numbers = np.full(len(labels), -1)
     for number, label in enumerate(classes):
         numbers[labels == label] = number

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from tacit.trainers.lots import Settings
+from tacit.trainers.lots import LotSettings
 
 Floats = NDArray[Any]
 KAPPA, BETA1, BETA2 = 1e-8, 0.9, 0.999  # Avent2020 Algorithm 4
@@ -72,7 +72,7 @@ def clipped_sums(loss: str, W: Floats, x: Floats, target: Floats, largest: Float
 class Update:
     """w <- w - rate g / lot, or Adam's step; g is the noisy sum of a lot's gradients and is overwritten."""
 
-    def __init__(self, optimiser: str, s: Settings, W: Floats) -> None:
+    def __init__(self, optimiser: str, s: LotSettings, W: Floats) -> None:
         self.rate, self.lot, self.adam, self.i = s.rate, s.lot, optimiser == "adam", 0
         self.mean, self.square = (np.zeros_like(W), np.zeros_like(W)) if self.adam else (W, W)
 
@@ -96,7 +96,7 @@ class Update:
 
 def train(
     rows: Rows,
-    s: Settings,
+    s: LotSettings,
     optimiser: str,
     coins: Iterator[tuple[NDArray[Any], Floats]],
     shape: tuple[int, int],

@@ -28,7 +28,7 @@ BLOCK = 65_536  # indices or normals drawn together, per model
 
 
 @dataclass(frozen=True)
-class Settings:
+class LotSettings:
     """One configuration of DP-SGD, checked against the number of examples."""
 
     epochs: int
@@ -39,7 +39,7 @@ class Settings:
     records: int
 
     @classmethod
-    def of(cls, params: Mapping[str, Any], records: int) -> Settings:
+    def of(cls, params: Mapping[str, Any], records: int) -> LotSettings:
         try:
             epochs, lot = count("epochs", params["epochs"]), count("lot", params["lot"])
             rate, variance, clip = (positive(name, params[name]) for name in ("rate", "variance", "clip"))
@@ -77,18 +77,18 @@ def epsilons(params: Sequence[Params], records: int, delta: float) -> Array:
     Guarantee. One training example replaced; fixed-size lots drawn afresh without replacement.
     Follows. ``tacit.accounting``. Adam only post-processes the noisy gradients, so it costs the same.
     """
-    s = [Settings.of(p, records) for p in params]
+    s = [LotSettings.of(p, records) for p in params]
     noise, lot, steps = _columns(s)
     return np.asarray(epsilon(noise=noise, records=records, lot=lot, steps=steps, delta=delta), float)
 
 
 def quick_epsilons(params: Sequence[Params], records: int, delta: float, surface: EpsilonSurface) -> Array:
     """About the same for thousands of configurations, (n,): to choose among them, not to be stated."""
-    noise, lot, steps = _columns([Settings.of(p, records) for p in params])
+    noise, lot, steps = _columns([LotSettings.of(p, records) for p in params])
     return surface(noise, lot / records, steps)
 
 
-def _columns(s: Sequence[Settings]) -> tuple[Array, Array, Array]:
+def _columns(s: Sequence[LotSettings]) -> tuple[Array, Array, Array]:
     noise, lot, steps = (np.array([getattr(x, name) for x in s], float) for name in ("multiplier", "lot", "steps"))
     return noise, lot, steps
 

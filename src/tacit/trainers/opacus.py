@@ -15,7 +15,7 @@ from tacit.privacy.subsampling import sampling_scheme
 from tacit.space import Array, Params, Space
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import Unreleased
-from tacit.trainers.lots import Settings, epsilon_surface
+from tacit.trainers.lots import LotSettings, epsilon_surface
 
 PURPOSE = "Opacus training"
 
@@ -81,16 +81,16 @@ class OpacusModel(ByLots):
 
     def _columns(self, params: Sequence[Params]) -> tuple[Array, Array, Array]:
         """Noise in clips, lots in an epoch, steps."""
-        s = [Settings.of(p, self.examples.records) for p in params]
+        s = [LotSettings.of(p, self.examples.records) for p in params]
         lots = np.array([math.ceil(x.records / x.lot) for x in s], float)
         return np.array([x.multiplier for x in s]), lots, np.array([x.epochs for x in s]) * lots
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """One torch module for each seed."""
-        s = Settings.of(params, self.examples.records)
-        return Unreleased([self._trained(s, seed) for seed in seeds])
+        s = LotSettings.of(params, self.examples.records)
+        return Unreleased([self._train_one(s, seed) for seed in seeds])
 
-    def _trained(self, s: Settings, seed: int) -> Any:
+    def _train_one(self, s: LotSettings, seed: int) -> Any:
         torch, opacus = extra("torch", "torch", PURPOSE), extra("opacus", "torch", PURPOSE)
         data = torch.utils.data
         with torch.random.fork_rng(devices=[]):
@@ -121,7 +121,7 @@ class OpacusModel(ByLots):
                     optimiser.step()
         return module.eval()
 
-    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         torch = extra("torch", "torch", PURPOSE)
         X = torch.as_tensor(self.examples.X_test, dtype=torch.float32)
         modules = self.train(params, seeds).reveal()

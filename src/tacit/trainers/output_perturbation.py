@@ -74,17 +74,17 @@ class OutputPerturbation:
         classes: Sequence[Any] | None = None,
         seed: int = 0,
     ) -> None:
-        self._take(Examples.of(X, y, X_test, y_test, classes=classes, seed=seed), bound, epochs)
+        self._hold(Examples.of(X, y, X_test, y_test, classes=classes, seed=seed), bound, epochs)
 
     @classmethod
     def from_table(cls, table: pd.DataFrame, target: str, seed: int = 0, schema: Schema | None = None) -> Self:
         """The algorithm on a table, a fifth of it held out. Encoded by its training rows: no model is released."""
         made = cls.__new__(cls)
         examples = Examples.from_table(table, target, seed=seed, schema=schema)
-        made._take(examples, examples.X.shape[1] ** 0.5, 10)
+        made._hold(examples, examples.X.shape[1] ** 0.5, 10)
         return made
 
-    def _take(self, examples: Examples, bound: float, epochs: int) -> None:
+    def _hold(self, examples: Examples, bound: float, epochs: int) -> None:
         if len(examples.classes) != 2:
             raise BadInput(f"{self.name} takes two classes, got {len(examples.classes)}")
         self.examples, self.bound, self.epochs = examples, positive("bound", bound), count("epochs", epochs)
@@ -111,38 +111,38 @@ class OutputPerturbation:
 
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Exact epsilon at delta of each configuration, (n,)."""
-        checked = [_checked(p) for p in params]
+        checked = [_read_params(p) for p in params]
         return np.array([gdp_epsilon(self.sensitivity(gamma) / sigma, delta) for gamma, sigma in checked])
 
     @cached_property
     def _rows(self) -> Array:
-        return _shortened(self.examples.X, self.bound)
+        return _shorten(self.examples.X, self.bound)
 
-    def _fitted(self, gamma: float, orders: NDArray[Any]) -> Array:
+    def _fit(self, gamma: float, orders: NDArray[Any]) -> Array:
         """Noise-free weights (R, d) after passes over each order (R, n)."""
         rows = self._rows * (2.0 * self.examples.y - 1)[:, None]  # y x, classes -1 and 1
         with one_thread():
             if len(orders) > FEW:
-                return _together(gamma, rows, orders, self.epochs)
+                return _descend_together(gamma, rows, orders, self.epochs)
             listed = list(rows)
-            return np.array([_descended(gamma, [listed[i] for i in order], self.epochs) for order in orders])
+            return np.array([_descend(gamma, [listed[i] for i in order], self.epochs) for order in orders])
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """Noisy weights (R, d), one model for each seed. Not for release."""
-        gamma, sigma = _checked(params)
+        gamma, sigma = _read_params(params)
         generators = [np.random.default_rng(seed) for seed in seeds]
         key = (gamma, tuple(seeds))
         orders = np.array([g.permutation(self.examples.records) for g in generators])
         if key not in self._kept:
             while len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
-            self._kept[key] = self._fitted(gamma, orders)
+            self._kept[key] = self._fit(gamma, orders)
         w = self._kept[key]
         return Unreleased(w + sigma * np.array([g.standard_normal(w.shape[1]) for g in generators]))
 
     def utilities(self, params: Params, seeds: Sequence[int]) -> Array:
         """Test accuracy of one run for each seed, (R,)."""
-        return np.asarray(self._right(params, seeds).mean(axis=1), float)
+        return np.asarray(self._correct(params, seeds).mean(axis=1), float)
 
     def utility(self, params: Params, seed: int) -> float:
         """Test accuracy of one run."""
@@ -150,9 +150,9 @@ class OutputPerturbation:
 
     def each_utility(self, params: Params, seed: int) -> Array:
         """For every test record whether one run classes it right, (records,)."""
-        return np.asarray(self._right(params, [seed])[0], float)
+        return np.asarray(self._correct(params, [seed])[0], float)
 
-    def _right(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
         scores = self.train(params, seeds).reveal() @ self.examples.X_test.T
         known = self.examples.y_test >= 0  # a test label outside the classes is never right
         return np.asarray(((scores > 0) == (self.examples.y_test == 1)) & known)
@@ -171,24 +171,24 @@ class OutputPerturbation:
                 "Name the classes to train for release, such as classes=(0, 1): reading them off the data is not "
                 "covered by the guarantee. Nothing was released."
             )
-        gamma, sigma = _checked(params)
+        gamma, sigma = _read_params(params)
         sensitivity = self.sensitivity(gamma) * (1 + self.room(gamma))
         size = self.examples.X.shape[1]
         mechanism = Gaussian(sensitivity, scale=sigma, size=size, unit=UNIT, noise=noise, premises=(ENCODED,))
         order = list(range(self.examples.records))
         secrets.SystemRandom().shuffle(order)
-        w = self._fitted(gamma, np.array([order]))[0]
+        w = self._fit(gamma, np.array([order]))[0]
         return mechanism.release(w, ledger=ledger, purpose=purpose)
 
 
-def _checked(params: Params) -> tuple[float, float]:
+def _read_params(params: Params) -> tuple[float, float]:
     try:
         return positive("gamma", params["gamma"]), positive("sigma", params["sigma"])
     except KeyError as missing:
         raise BadInput(f"output perturbation needs gamma and sigma; {missing} is missing") from None
 
 
-def _descended(gamma: float, rows: Sequence[Array], epochs: int) -> Array:
+def _descend(gamma: float, rows: Sequence[Array], epochs: int) -> Array:
     """Weights (d,) after ``epochs`` passes over the rows y x (d,), one at a time: short arrays, so few calls."""
     w, move, beta = np.zeros(len(rows[0])), np.empty(len(rows[0])), 1 + gamma
     t = 0
@@ -203,7 +203,7 @@ def _descended(gamma: float, rows: Sequence[Array], epochs: int) -> Array:
     return w
 
 
-def _together(gamma: float, rows: Array, orders: NDArray[Any], epochs: int) -> Array:
+def _descend_together(gamma: float, rows: Array, orders: NDArray[Any], epochs: int) -> Array:
     """The same for many orders (R, n) at once: long arrays, so that calls are few for each of them."""
     n, w, beta = orders.shape[1], np.zeros((len(orders), rows.shape[1])), 1 + gamma
     for t in range(1, epochs * n + 1):
@@ -215,7 +215,7 @@ def _together(gamma: float, rows: Array, orders: NDArray[Any], epochs: int) -> A
     return w
 
 
-def _shortened(X: NDArray[Any], bound: float) -> Array:
+def _shorten(X: NDArray[Any], bound: float) -> Array:
     """Rows divided by the bound, and those still longer than 1 by their norm."""
     rows = X.astype(float) / bound
     norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))

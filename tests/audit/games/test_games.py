@@ -17,7 +17,7 @@ from tacit.audit.games.fronts import sparse_vector_answers
 from tacit.audit.play import run_game
 from tacit.errors import BadInput
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.trainers.lots import Settings
+from tacit.trainers.lots import LotSettings
 from tacit.trainers.output_perturbation import OutputPerturbation
 from tacit.trainers.sparse_vector import SparseVector
 
@@ -70,7 +70,7 @@ def test_a_perceptron_is_within_its_claim_and_half_the_noise_is_caught(monkeypat
     sound = run_game(made, 800)
     assert sound.verdict == "within the claim"
     assert sound.measured > 0
-    monkeypatch.setattr(Settings, "noise", property(lambda s: s.clip * s.variance**0.5))
+    monkeypatch.setattr(LotSettings, "noise", property(lambda s: s.clip * s.variance**0.5))
     assert run_game(made, 1500).verdict == "BROKEN"
 
 
@@ -103,7 +103,7 @@ def test_output_perturbation_moves_by_at_most_half_of_the_sensitivity_that_it_pa
     made = find_game("output-perturbation").draw.__closure__  # type: ignore[union-attr]
     pair = next(c.cell_contents for c in made or () if isinstance(c.cell_contents, list))
     orders = np.array([np.random.default_rng(i).permutation(200) for i in range(50)])
-    here, there = (one._fitted(0.02, orders) for one in pair)
+    here, there = (one._fit(0.02, orders) for one in pair)
     share = np.linalg.norm(here - there, axis=1) / pair[0].sensitivity(0.02)
     assert 0.3 < share.max() <= 0.5
 

@@ -11,7 +11,7 @@ from tacit.audit.game import Game, Outputs
 from tacit.audit.games.mechanisms import means
 from tacit.methods.kusner.problem import NearlyUniform
 from tacit.methods.neighbours import ENDS, Neighbours
-from tacit.methods.observed import Terms
+from tacit.methods.observed import ObservationTerms
 from tacit.methods.registry import METHODS, load
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
@@ -25,7 +25,7 @@ def _ends(side: int, records: int) -> Any:
 
 def observations(trials: int = 10, records: int = 20) -> Game:
     """The observations of a study, without the optimiser around them: many runs at once."""
-    terms = Terms(records, (0.0, 1.0), Budget.gdp(1.0), trials)
+    terms = ObservationTerms(records, (0.0, 1.0), Budget.gdp(1.0), trials)
     mean = terms.mechanism()
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
@@ -71,7 +71,7 @@ def optuna_users(trials: int = 4, records: int = 20) -> Game:
 
     from tacit.integrations.optuna import private
 
-    terms = Terms(records, (0.0, 1.0), Budget.gdp(2.0), trials)
+    terms = ObservationTerms(records, (0.0, 1.0), Budget.gdp(2.0), trials)
 
     def once(side: int, noise: Source) -> list[float]:
         def losses(trial: Any) -> Any:

@@ -35,14 +35,14 @@ Paying = Callable[[Any], "Ledger | None"]
 
 def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, again: str = "") -> Page:
     """A search by private observations: everything it has so far is released, under its whole guarantee."""
-    from tacit.methods.observed import Terms
+    from tacit.methods.observed import ObservationTerms
     from tacit.privacy.mechanisms import SIMULATED
     from tacit.report.pages.tuned import observations_part
 
     said = json.loads(study.attrs["tacit:terms"])
     simulated = said.pop("simulated", False)
     budget = Budget.from_json(said["budget"])
-    terms = Terms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
+    terms = ObservationTerms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
     drawn = [t for t in study.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")
