@@ -18,13 +18,13 @@ def main() -> None:
     print(front)
 
     print("\nWhat does epsilon = 50 buy?")
-    tested, expected = front.at(epsilon=50.0), front.predict(epsilon=50.0)
+    tested, expected = front.at(epsilon=50.0), front.predict(algorithm, epsilon=50.0)
     print(f"  tested     F1 {tested.utility:.3f} ({tested.worst:.3f} to {tested.best:.3f}) with {tested.params}")
     print(f"  predicted  F1 {expected.utility:.3f} ({expected.low:.3f} to {expected.high:.3f}) with {expected.params}")
     print(f"  exactly    F1 {algorithm.expected_utility(expected.params):.3f}, which this algorithm happens to know")
 
     print("\nWhat does F1 = 0.5 cost?")
-    print(f"  epsilon {front.predict(utility=0.5).epsilon:.1f}")
+    print(f"  epsilon {front.predict(algorithm, utility=0.5).epsilon:.1f}")
 
     out = Path("front-out")
     out.mkdir(exist_ok=True)

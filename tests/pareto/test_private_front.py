@@ -137,7 +137,7 @@ def test_points_are_placed_where_the_model_sees_them() -> None:
     raw = [abs(np.mean(p.runs) - Toy().utility(p.params, 0)) for p in front.tested]
     assert all(p.deviation is not None and 0 <= p.utility <= 1 for p in front.tested)
     assert np.mean(off) < 1.2 * np.mean(raw)
-    assert front.predict(epsilon=1.0).epsilon <= 1.0
+    assert front.predict(Toy(), epsilon=1.0).epsilon <= 1.0
 
 
 def test_a_stop_while_the_samplers_load_costs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def found() -> Front:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_a_prediction_holds_at_untested_hyper_parameters(found: Front, epsilon: float) -> None:
-    answer = found.predict(epsilon=epsilon)
+    answer = found.predict(Toy(), epsilon=epsilon)
     truth = Toy().utility(answer.params, 0)
     best = 0.9 * epsilon / (1 + epsilon)
     assert answer.epsilon == Toy().epsilons([answer.params], 0.0)[0] <= epsilon
@@ -33,18 +33,18 @@ def test_a_prediction_holds_at_untested_hyper_parameters(found: Front, epsilon: 
 
 
 def test_a_prediction_reaches_a_wanted_utility_at_little_epsilon(found: Front) -> None:
-    answer = found.predict(utility=0.45)  # 0.9 e / (1 + e) = 0.45 at e = 1
+    answer = found.predict(Toy(), utility=0.45)  # 0.9 e / (1 + e) = 0.45 at e = 1
     assert 0.75 < answer.epsilon < 1.4
     with pytest.raises(BadInput, match="expects no utility"):
-        found.predict(utility=0.97)
+        found.predict(Toy(), utility=0.97)
     with pytest.raises(BadInput, match="the least is"):
-        found.predict(epsilon=1e-3)
+        found.predict(Toy(), epsilon=1e-3)
 
 
 def test_a_prediction_needs_an_algorithm_and_points(found: Front) -> None:
-    with pytest.raises(BadInput, match="algorithm"):
-        Front.from_json(found.to_json()).predict(epsilon=1.0)
+    with pytest.raises(BadInput, match="the algorithm must have"):
+        found.predict(object(), epsilon=1.0)
     with pytest.raises(BadInput, match="at least 3"):
-        discover(Toy(), delta=0.0, trials=2).predict(epsilon=1.0)
-    again = Front.from_json(found.to_json(), algorithm=Noisy())
-    assert again.predict(epsilon=1.0) == found.predict(epsilon=1.0)
+        discover(Toy(), delta=0.0, trials=2).predict(Toy(), epsilon=1.0)
+    again = Front.from_json(found.to_json())
+    assert again.predict(Noisy(), epsilon=1.0) == found.predict(Toy(), epsilon=1.0)

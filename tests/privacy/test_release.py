@@ -31,6 +31,7 @@ values = st.recursive(
 
 @dataclasses.dataclass(frozen=True)
 class Best:
+    __released__ = True
     index: int
     score: float
     path: tuple[float, ...]
@@ -100,15 +101,50 @@ def test_an_object_may_bring_its_own_form():
         lambda p: [1, p],
         lambda p: {"a": {"b": p}},
         lambda p: Best(1, p, ()),
-        lambda p: Release(p, GUARANTEE).value,
     ],
 )
 def test_a_private_value_is_never_released_by_accident(wrap):
     value = wrap(Private(8675309))
-    for publish in (digest, plain, Release(value, GUARANTEE).certificate):
+    for publish in (digest, plain):
         with pytest.raises(TypeError, match="private value") as caught:
-            publish(value) if publish in (digest, plain) else publish()
+            publish(value)
         assert "8675309" not in str(caught.value)
+    with pytest.raises(BadInput, match="got a Private at value") as caught:
+        Release(value, GUARANTEE)
+    assert "8675309" not in str(caught.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    table: np.ndarray
+
+
+HIDDEN = np.array([8675309.0])
+KEEPERS = {
+    "a function": lambda params: HIDDEN,
+    "a bound method": HIDDEN.sum,
+    "a class of somebody's": Rows(HIDDEN),
+    "an array of objects": np.array([HIDDEN, None], object),
+    "a generator": (v for v in HIDDEN),
+    "bytes": HIDDEN.tobytes(),
+    "a set": {8675309.0},
+    "an exception": ValueError(8675309),
+}
+
+
+@pytest.mark.parametrize("what", KEEPERS)
+def test_a_release_cannot_hold_what_could_keep_a_record(what):
+    for value in (KEEPERS[what], {"a": [KEEPERS[what]]}, Best(1, KEEPERS[what], ())):
+        with pytest.raises(BadInput, match="a release can hold numbers, text") as caught:
+            Release(value, GUARANTEE)
+        assert "8675309" not in str(caught.value)
+
+
+def test_an_attribute_that_was_put_on_a_result_later_is_seen():
+    best = Best(1, 0.5, ())
+    object.__setattr__(best, "cache", lambda: HIDDEN)
+    with pytest.raises(BadInput, match=r"got a function at value\.cache"):
+        Release(best, GUARANTEE)
 
 
 @pytest.mark.parametrize("value", [b"bytes", {1, 2}, 1j, np.array([1j]), object(), int])

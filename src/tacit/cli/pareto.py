@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +102,7 @@ def pareto_command(
         arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
         front = discover(made, **arguments, progress=not (as_json or quiet))
         files = _write_files(front, out)
-    answers = [_ask_front(front, e) for e in epsilon or []]
+    answers = [_ask_front(front, made, e) for e in epsilon or []]
     if as_json:
         typer.echo(json.dumps({**front.to_json(), "asked": answers, "files": files}, indent=1))
         return
@@ -156,9 +157,9 @@ def _private(epsilon: float | None, delta: float, ledger: str | None, name: str,
     return PrivateTest(Budget.approximate(epsilon, delta), opened)
 
 
-def _ask_front(front: Front, epsilon: float) -> dict[str, Any]:
+def _ask_front(front: Front, algorithm: Any, epsilon: float) -> dict[str, Any]:
     answer: dict[str, Any] = {"epsilon": epsilon}
-    for name, ask in (("tested", front.at), ("predicted", front.predict)):
+    for name, ask in (("tested", front.at), ("predicted", partial(front.predict, algorithm))):
         try:
             answer[name] = ask(epsilon=epsilon).to_json()
         except BadInput as none:

@@ -22,6 +22,8 @@ class Tuned:
     where the method has both.
     """
 
+    __released__ = True
+
     params: dict[str, Any]
     score: float | None
     method: str

@@ -205,7 +205,7 @@ def _front(
     done = [t for t in trials if t.state == TrialState.COMPLETE]
     points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS]) for t in done]
     about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
-    about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs), "oracles": oracles}
+    about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs)}
     if test is None:
         return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
     placed = zip(points, _place(study, oracles, test, points, whole), strict=True)

@@ -26,7 +26,6 @@ from tacit.space import Array, Params
 
 if TYPE_CHECKING:
     from tacit.charts.fronts import FrontChart
-    from tacit.pareto.algorithm import Oracles
     from tacit.pareto.queries import Prediction
 
 FORMAT = "tacit.front/1"
@@ -44,6 +43,8 @@ class Point:
 
     ``deviation`` is the standard deviation of a utility that was released with noise, None where there is none.
     """
+
+    __released__ = True
 
     params: Params
     epsilon: float
@@ -73,6 +74,8 @@ class Front:
     Guarantee. ``guarantee``: none, unless the utilities were privately observed. ``audience`` says who may see it.
     """
 
+    __released__ = True
+
     tested: tuple[Point, ...]
     label: str
     delta: float
@@ -81,7 +84,6 @@ class Front:
     failed: tuple[Params, ...] = ()
     guarantee: Guarantee = field(default_factory=lambda: Guarantee.none(WHY))
     payment: Payment | None = None
-    oracles: Oracles | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -138,11 +140,15 @@ class Front:
             raise BadInput(f"no tested point reaches utility={wanted:g}; the largest tested is {most:.4g}")
         return enough[0]
 
-    def predict(self, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
-        """What the model expects at hyper-parameters that need not have been tested, with a 95% interval."""
+    def predict(self, algorithm: Any, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
+        """What the model expects at hyper-parameters that need not have been tested, with a 95% interval.
+
+        Of the algorithm only its space and its epsilons are asked. The front does not keep it, since it holds records.
+        """
+        from tacit.pareto.algorithm import Oracles
         from tacit.pareto.queries import predict
 
-        return predict(self, epsilon=epsilon, utility=utility)
+        return predict(self, Oracles(algorithm, self.delta), epsilon=epsilon, utility=utility)
 
     def plot(self, *, show: str = "error") -> FrontChart:
         """A chart of the front with its variability: ``.svg``, ``.save(path)``, and itself in a notebook."""
@@ -175,10 +181,8 @@ class Front:
         }
 
     @classmethod
-    def from_json(cls, document: dict[str, Any], *, algorithm: Any = None) -> Front:
-        """A front read back; with its algorithm it can also predict."""
-        from tacit.pareto.algorithm import Oracles
-
+    def from_json(cls, document: dict[str, Any]) -> Front:
+        """A front read back."""
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise BadInput(f"a front in JSON must have format {FORMAT!r}")
         try:
@@ -190,9 +194,8 @@ class Front:
             guarantee = Guarantee.from_json(document["guarantee"])
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
-        oracles = Oracles(algorithm, about["delta"]) if algorithm is not None else None
         about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
-        return cls(tested, **about, oracles=oracles)
+        return cls(tested, **about)
 
     def to_csv(self, path: str | Path) -> Path:
         """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it."""

@@ -13,6 +13,7 @@ from tacit.pareto.surrogate import Candidates, ObjectiveModel, golden_points, po
 from tacit.space import Array, Params
 
 if TYPE_CHECKING:
+    from tacit.pareto.algorithm import Oracles
     from tacit.pareto.front import Front
 
 POOL, ROUNDS = 4096, (0.1, 0.03, 0.01, 0.003)
@@ -40,7 +41,9 @@ class Prediction:
         return {**self.__dict__}
 
 
-def predict(front: Front, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
+def predict(
+    front: Front, oracles: Oracles, *, epsilon: float | None = None, utility: float | None = None
+) -> Prediction:
     """The best expected utility at most ``epsilon`` away, or the least epsilon expected to reach ``utility``.
 
     Guarantee. That of the front: the model is fitted to its utilities.
@@ -48,13 +51,11 @@ def predict(front: Front, *, epsilon: float | None = None, utility: float | None
     """
     if (epsilon is None) == (utility is None):
         raise BadInput("give epsilon or utility, one of the two")
-    if front.oracles is None:
-        raise BadInput("to predict, a front needs its algorithm: Front.from_json(document, algorithm=...)")
     tested = [p for p in front.tested if np.isfinite(p.epsilon)]
     if len(tested) < 3:
         raise BadInput(f"to predict, a front needs at least 3 tested points of finite epsilon, got {len(tested)}")
     wanted = positive("epsilon", epsilon) if epsilon is not None else probability("utility", utility or 0.0, zero=True)
-    oracles, space = front.oracles, front.oracles.space
+    space = oracles.space
     noise = [p.deviation for p in tested if p.deviation is not None]
     model = ObjectiveModel("linear") if noise else ObjectiveModel("logit")
     with one_thread():

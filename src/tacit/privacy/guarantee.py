@@ -36,6 +36,8 @@ class Budget:
     epsilon = 1, delta = 1e-06
     """
 
+    __released__ = True
+
     notion: Notion
     amount: float  # epsilon, epsilon, rho or mu
     delta: float = 0.0
@@ -183,6 +185,8 @@ class Guarantee:
     >>> Guarantee.from_json(g.to_json()) == g
     True
     """
+
+    __released__ = True
 
     budget: Budget | None
     unit: str = RECORD

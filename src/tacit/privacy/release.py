@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, type_and_shape
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.private import Private
 
@@ -23,6 +23,8 @@ FORMAT = "tacit.certificate/1"
 @dataclass(frozen=True, slots=True)
 class Payment:
     """Which entry of which ledger paid: enough to find it again and to notice if it was changed."""
+
+    __released__ = True
 
     ledger: str  # the ledger's own identifier, not its name: two ledgers never mix
     name: str
@@ -44,6 +46,9 @@ class Payment:
 class Release(Generic[T]):
     """A value that may leave, with what is guaranteed about it.
 
+    It holds numbers, text, arrays and containers of them, and tacit's own results, which hold the same: nothing that
+    could keep a record, such as a function, an estimator or a table. So its pickle and its copies do not either.
+
     >>> from tacit.privacy.guarantee import Budget
     >>> release = Release(0.25, Guarantee(Budget.pure(1.0)))
     >>> release.certificate()["guarantee"]["epsilon"]
@@ -53,6 +58,9 @@ class Release(Generic[T]):
     value: T
     guarantee: Guarantee
     payment: Payment | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unreleased(self.value)
 
     def certificate(self) -> dict[str, Any]:
         """A JSON document that ``tacit verify`` checks against the ledger that paid."""
@@ -64,6 +72,38 @@ class Release(Generic[T]):
             "guarantee": self.guarantee.to_json(),
             "payment": self.payment.to_json() if self.payment else None,
         }
+
+
+def refuse_unreleased(value: Any, place: str = "value") -> None:
+    """Raise BadInput at the first part of a value that a release cannot hold.
+
+    A class of results says ``__released__ = True``; its attributes are looked at like any other part.
+
+    >>> refuse_unreleased({"weights": np.zeros(3), "classes": ("no", "yes")})
+    >>> refuse_unreleased({"losses": lambda params: params})
+    Traceback (most recent call last):
+    ...
+    tacit.errors.BadInput: a release can hold numbers, text, arrays of them and tacit's results, got a function at ...
+    """
+    if value is None or isinstance(value, (bool, int, float, str, np.number, np.bool_)):
+        return
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubU":
+        return
+    if isinstance(value, Mapping):
+        parts = [(f"{place}[{name!r}]", part) for name, part in value.items()] + [(place, name) for name in value]
+    elif isinstance(value, (list, tuple)):
+        parts = [(f"{place}[{i}]", part) for i, part in enumerate(value)]
+    elif getattr(type(value), "__released__", False):
+        slots = [
+            name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)
+        ]
+        held = {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots}}
+        parts = [(f"{place}.{name}", part) for name, part in held.items()]
+    else:
+        what = type_and_shape(value)
+        raise BadInput(f"a release can hold numbers, text, arrays of them and tacit's results, got {what} at {place}")
+    for where, part in parts:
+        refuse_unreleased(part, where)
 
 
 def plain(value: Any) -> Any:

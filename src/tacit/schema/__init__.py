@@ -43,6 +43,8 @@ Range = tuple[float, float]
 class Column:
     """The name and kind of a column: numbers (within a range), one of some categories, text, times, or objects."""
 
+    __released__ = True
+
     name: str
     kind: str = "number"
     categories: tuple[Label, ...] = ()
@@ -121,6 +123,8 @@ class Schema:
     >>> [schema.columns[1].encode(["west", "moon", None]).tolist(), schema.columns[0].encode(["40", "n/a"]).tolist()]
     [[1, -1, -1], [40.0, nan]]
     """
+
+    __released__ = True
 
     columns: tuple[Column, ...]
     target: Column | None = None

@@ -25,6 +25,8 @@ Bins = NDArray[np.intp]
 class AdditiveScores:
     """A constant (k,) and a table (bins, k) for each column; a row's scores are their sum."""
 
+    __released__ = True
+
     columns: tuple[Span, ...]
     cells: int  # B
     constant: Floats

@@ -63,6 +63,8 @@ class Descent:
 class LinearScores:
     """A linear model of encoded features: weights (k, D), the constant's last. The mean of the later steps' weights."""
 
+    __released__ = True
+
     weights: Floats
     task: str
 

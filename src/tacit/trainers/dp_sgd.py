@@ -34,6 +34,8 @@ ROOM = 1e-5  # share of the clip kept free for rounding when a model is released
 class LinearModel:
     """Weights of the features, then the intercept; predicts the second class where the score is positive."""
 
+    __released__ = True
+
     weights: Array
     classes: tuple[Any, Any]
 

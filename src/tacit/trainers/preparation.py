@@ -27,6 +27,8 @@ FORMAT = "tacit.preparation/1"
 class Preparation:
     """A schema with ranges for all its numbers, and cuts of those that are binned."""
 
+    __released__ = True
+
     schema: Schema
     cuts: Mapping[str, tuple[float, ...]]
 

@@ -26,6 +26,8 @@ class PublishedModel:
     scikit-learn's names are there: ``predict``, ``predict_proba``, ``classes_``, ``feature_names_in_``.
     """
 
+    __released__ = True
+
     preparation: Preparation
     model: Model
     trainer: str
@@ -72,6 +74,8 @@ class Trained:
     ``deviation`` is the standard deviation of the privacy noise on the score, ``sampling`` that of the test rows
     themselves as a sample, at most. ``details`` has what the search cost, and what it would have cost otherwise.
     """
+
+    __released__ = True
 
     model: PublishedModel
     params: dict[str, Any]

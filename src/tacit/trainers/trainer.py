@@ -27,6 +27,8 @@ class Span:
     "missing" (see ``Preparation``).
     """
 
+    __released__ = True
+
     start: int
     stop: int
     number: bool
