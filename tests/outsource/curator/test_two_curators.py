@@ -16,8 +16,11 @@ from outsource_parts import hill, some_rows
 
 from tacit.errors import ObjectiveError
 from tacit.outsource.curator import Curator
+from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.state import State, StateError
 from tacit.outsource.protocol.terms import Refused
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.store import Store
 
 ROWS = some_rows(200)
@@ -191,3 +194,33 @@ def test_a_curator_goes_on_after_its_server_was_started_again(postgres: Any, pos
         with pytest.raises(Refused, match="no room"):
             curator.ask([4])
         assert [e.row for e in curator.exchanges()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("charged", ["each", "once"])
+def test_two_curators_pay_for_a_row_once(make: Make, tmp_path: Path, charged: str) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged)
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(row: np.ndarray) -> float:
+        begun.set()
+        assert go.wait(30)
+        return 0.0
+
+    first = make(slow, answers=answers, ledger=ledger)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(first.ask, [5], modeler="alice", request="request-5")
+        assert begun.wait(30)
+        second = make(lambda row: 0.0, answers=answers, ledger=ledger)
+        told = second.ask([5], modeler="bob")  # evaluated, paid, recorded and settled while the first evaluates it too
+        go.set()
+        with pytest.raises(StateError, match="ask again"):  # the second gave its claim back
+            late.result()
+    assert first.ask([5], modeler="alice", request="request-5") == told
+    for curator, row in ((first, 6), (second, 7), (first, 8), (second, 6), (first, 7)):
+        assert curator.ask([row])[0].row == row
+    paid = [e.purpose.split(" of study ")[0] for e in ledger.entries() if e.kind == "charge"]
+    each = [f"answer for row {row}" for row in (5, 6, 7, 8)]
+    assert sorted(paid) == sorted(["table", *(each if charged == "each" else ["answers"])])
+    assert all(e.status == "drawn" for e in ledger.entries() if e.kind == "charge")
+    ledger.verify()

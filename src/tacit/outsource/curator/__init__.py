@@ -16,7 +16,7 @@ import math
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import ObjectiveError, TacitError, choice, count
+from tacit.errors import LedgerError, ObjectiveError, TacitError, choice, count
 from tacit.outsource.curator.payments import Recorded, answer_mechanism, table_source, whole
 from tacit.outsource.curator.queries import Asked, Given, Known
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
@@ -119,7 +119,7 @@ class Curator:
             self.study, terms = self._state.begin(uuid.uuid4().hex, _fingerprint(self._rows, said))
             before = {"table": Published.from_json(terms)} if terms else {}
             stated = before["table"].guarantee if before else self._transform.guarantee
-            table = self._claims("table", stated, before)
+            table = self._claims("table", stated, Recorded(self._state, self.study, before))
             self._published: Published = table.draw("table", lambda: self._rows, self._publish)
             table.settle(self._published.digest)
             if self._published.queries != self.queries:
@@ -136,16 +136,21 @@ class Curator:
     def published(self) -> Published:
         return self._published
 
-    def _claims(self, what: str, guarantee: Guarantee, known: Mapping[Any, Any] | None) -> Claims:
+    def _claims(self, what: str, guarantee: Guarantee, store: Recorded, draws: int | None = 1) -> Claims:
         """Draws of one purpose. What was drawn already is charged for, if this ledger does not know of it."""
-        promise = Promise(guarantee, None if known is None else 1, f"{what} of study {{run}}", {})
-        return Claims(Recorded(self._state, self.study, known), promise, ledger=self.ledger)
+        return Claims(store, Promise(guarantee, draws, f"{what} of study {{run}}", {}), ledger=self.ledger)
+
+    def _claims_of_row(self, row: int, guarantee: Guarantee) -> Claims:
+        return self._claims(f"answer for row {row}", guarantee, Recorded(self._state, self.study, row=row))
+
+    def _claims_of_all(self, guarantee: Guarantee) -> Claims:
+        return self._claims("answers", guarantee, Recorded(self._state, self.study), draws=None)
 
     def _resume(self, guarantee: Guarantee) -> None:
         """Have the ledger know of all answers that are recorded here, before more are told."""
         known = self._state.load()[1]
         if self._answers is not None and self._answers.charged == "once":
-            self._once = self._claims("answers", guarantee, None)
+            self._once = self._claims_of_all(guarantee)
             if known:
                 self._once.begin()
                 self._unsettled = {row: (self._once, value) for row, value in known.items()}
@@ -153,7 +158,7 @@ class Curator:
             drawn = {e.purpose for e in self.ledger.entries() if e.drawn}
             for row, value in known.items():
                 if f"answer for row {row} of study {self.study}" not in drawn:
-                    self._unsettled[row] = self._claims(f"answer for row {row}", guarantee, {row: value}), value
+                    self._unsettled[row] = self._claims_of_row(row, guarantee), value
         self._settle()
 
     def _publish(self, rows: Any) -> Published:
@@ -291,13 +296,19 @@ class Curator:
         if self._mechanism is None or self._answers is None:
             return (value if value is None or math.isfinite(value) else None), None
         exact = self._mechanism.prepare(self._answers.clipped(value))
-        claims = self._once or self._claims(f"answer for row {row}", self._mechanism.guarantee, {})
+        claims = self._once or self._claims_of_row(row, self._mechanism.guarantee)
         return float(claims.draw(row, lambda: exact, self._mechanism.draw)), claims
 
     def _settle(self) -> None:
         """Tell the ledger of draws that are recorded here. While that fails, nobody is told anything."""
         if self._once is not None and self._unsettled:
-            self._once.count()
+            try:
+                self._once.count()
+            except LedgerError:  # another curator on this state has counted meanwhile; a copy is refused again
+                self._once = self._claims_of_all(self._once.promise.guarantee)
+                self._once.begin()
+                self._once.count()
+                self._unsettled = {row: (self._once, value) for row, (_, value) in self._unsettled.items()}
             if not self._once.recorded():  # one payment covers all answers: the first one stands for them
                 self._once.settle(digest(next(iter(self._unsettled.values()))[1]))
         for row, (claims, value) in list(self._unsettled.items()):

@@ -27,13 +27,16 @@ class Recorded:
 
     So a charge of which the ledger knows no draw pays for drawing again. A charge of which it does know one does not:
     the state that held the value was lost or put back. ``known`` is what is recorded of one purpose; without it, all
-    answers are of the same purpose, and the state counts them.
+    answers are of the same purpose, and the state counts them. Of one ``row`` the state is asked at every turn: another
+    curator may have recorded it meanwhile.
     """
 
     shared, hidden = False, True
 
-    def __init__(self, state: State, study: str, known: Mapping[Any, Any] | None) -> None:
-        self._state, self._study, self._known = state, study, known
+    def __init__(
+        self, state: State, study: str, known: Mapping[Any, Any] | None = None, *, row: int | None = None
+    ) -> None:
+        self._state, self._study, self._known, self._row = state, study, known, row
 
     def home(self) -> Home:
         return Home(*self._state.place, f"study {self._study}")
@@ -42,6 +45,8 @@ class Recorded:
         return [self._study]
 
     def claimed(self) -> int:
+        if self._row is not None:
+            return len(self._state.known([self._row]))
         return self._state.answered() if self._known is None else len(self._known)
 
     def find(self, key: Any) -> tuple[Any] | None:

@@ -220,6 +220,11 @@ class State:
         with self.reading() as c:
             return c.scalar(sa.select(sa.func.count()).where(answers.c.name == self.name)) or 0
 
+    def known(self, rows: Sequence[int]) -> Known:
+        """The answers that are recorded for these rows."""
+        with self.reading() as c:
+            return Queries(c, self.name, self.owner).answered(rows)
+
     def exchanges(self, latest: int | None = None) -> list[Exchange]:
         """The answered exchanges, oldest first; all, or the latest so many."""
         with self.reading() as c:
