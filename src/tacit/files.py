@@ -39,11 +39,11 @@ def create_private(path: Path) -> None:
     os.close(open_private(path))
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, content: bytes) -> None:
     """Write a whole file of ours alone, under its name only once it is on disk."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with os.fdopen(open_private(part, os.O_WRONLY | os.O_TRUNC), "w") as file:
-        file.write(text)
+    part = path.with_name(f"{path.name}.part")
+    with os.fdopen(open_private(part, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)

@@ -15,6 +15,7 @@ from tacit.audit.game import EXACTLY, SIMULATED, Audit, Game, Outputs, draw_part
 from tacit.audit.games import find_game
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError, count, differences
+from tacit.files import create_private_folder
 from tacit.privacy.guarantee import Budget
 from tacit.run.progress import progress_bar
 
@@ -122,7 +123,7 @@ def _open_runs(out: str | Path | None, terms: dict[str, Any]) -> Path | None:
         return None
     folder, wanted = Path(out) / "runs", json.dumps(terms, sort_keys=True)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_private_folder(folder)
         file = folder / "terms.json"
         if file.exists() and file.read_text() != wanted:
             raise BadInput(f"{out} holds other runs: {differences(file.read_text(), wanted)}. Give another folder")

@@ -150,9 +150,19 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)  # what this worker evaluates is for nobody
 
 
+@contextmanager
+def _write_for_owner_alone() -> Iterator[None]:
+    """Whatever the command writes is its owner's alone, by whichever library; who publishes a page opens it up."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def run(app: Callable[..., Any]) -> int:
     """Run the command and return its exit code; whatever goes wrong becomes one line on standard error."""
-    with _hear_sigterm():
+    with _hear_sigterm(), _write_for_owner_alone():
         try:
             code = app(prog_name="tacit", standalone_mode=False)
             sys.stdout.flush()

@@ -11,6 +11,7 @@ from typing import Any
 
 from tacit import locks
 from tacit.errors import BadInput, TacitError
+from tacit.files import create_private, create_private_folder
 from tacit.privacy.release import Release
 
 
@@ -22,6 +23,8 @@ class Folder:
 
     @property
     def storage(self) -> str:
+        """The URL of the study here, in a file of ours alone: who can write it can claim draws that were not paid."""
+        create_private(self.path / "study.db")
         return f"sqlite:///{(self.path / 'study.db').resolve()}"
 
     def write_certificate(self, release: Release[Any]) -> Path:
@@ -44,7 +47,7 @@ def lock_folder(out: str | Path) -> Iterator[Folder]:
     """Hold an output folder for one run; a second run at the same time is refused."""
     path = Path(out)
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        create_private_folder(path)
         held = locks.lock(path / ".lock")
     except OSError as error:
         raise BadInput(f"the output folder {path} cannot be written: {error.strerror}. Nothing was spent") from None

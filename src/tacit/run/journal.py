@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, BudgetRefused
+from tacit.files import flush_folder, open_private
 from tacit.privacy.claims import FILE, MEMORY, Home, process_name
 
 LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
@@ -107,7 +108,7 @@ class Journal:
                 os.fsync(descriptor)
                 self._size += len(text)
             if new:
-                _flush_folder(self.file.parent)
+                flush_folder(self.file.parent)
         self._refuse_again(line)
         self._take(line)
 
@@ -139,7 +140,7 @@ class Journal:
         """The file, held against other processes while it is open."""
         import fcntl
 
-        descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = open_private(file, os.O_RDWR | os.O_APPEND)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield descriptor
@@ -148,11 +149,3 @@ class Journal:
 
     def _unreadable(self) -> BadInput:
         return BadInput(f"{self.file} is not what was written there; use another folder. Nothing was released")
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

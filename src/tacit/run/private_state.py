@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput
+from tacit.files import create_private_folder, write_private
 
 PRIVATE = "private"  # the name of the folder
 WORDS = "PRIVATE: the state of a run that is not finished. It is wiped when the result is released.\n"
@@ -25,9 +26,9 @@ class PrivateState:
         self.folder, self._memory = folder, dict[str, Any]()
         if folder is None:
             return
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private_folder(folder)
         os.chmod(folder, 0o700)
-        self._write("README", WORDS.encode())
+        write_private(folder / "README", WORDS.encode())
 
     def __repr__(self) -> str:
         return "<the private state of a run>"
@@ -51,7 +52,7 @@ class PrivateState:
         if self.folder is None:
             self._memory[name] = value
         else:
-            self._write(name, pickle.dumps(value))
+            write_private(self.folder / name, pickle.dumps(value))
         return value
 
     def agree(self, terms: dict[str, Any]) -> None:
@@ -75,18 +76,3 @@ class PrivateState:
                 handle.flush()
                 os.fsync(handle.fileno())
         shutil.rmtree(self.folder)
-
-    def _write(self, name: str, content: bytes) -> None:
-        assert self.folder is not None
-        part = self.folder / f"{name}.part"
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.folder / name)
-        directory = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
+from tacit.files import open_private
 from tacit.outsource.curator.state import now
 from tacit.outsource.curator.tokens import CURATOR, Tokens
 from tacit.outsource.protocol.terms import PROTOCOL
@@ -42,7 +44,7 @@ class Audit:
     """One JSON object a line: who asked for what, and what became of it. Never an answer, never a token."""
 
     def __init__(self, path: Path | None) -> None:
-        self._file = path.open("a", buffering=1) if path else None
+        self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1) if path else None
         self._log = logging.getLogger("tacit.curator")
 
     def write(self, line: dict[str, Any]) -> None:

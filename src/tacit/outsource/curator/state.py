@@ -26,6 +26,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerError
+from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
 from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
 from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, exchanges, parts, prepare, studies
@@ -72,12 +73,14 @@ class State:
             folder = Path(place).expanduser().absolute()
             if not hold and not (folder / STATE).exists():
                 raise StateError(f"there is no curator's state in {folder}")
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.shown, self.place = str(folder), (FILE, str((folder / STATE).resolve()))
-            self._lock = FileLock(folder / "lock", self.shown) if hold else self._lock
-            with sqlite3.connect(folder / STATE) as made:
-                made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
-            made.close()
+            try:
+                self._lock = _make_file(folder) if hold else self._lock
+            except (OSError, sqlite3.Error) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                raise StateError(
+                    f"the curator's state in {folder} cannot be written: {why}. Nothing was told"
+                ) from None
             self._store = Store(folder / STATE)
         try:
             with self.writing() as c:
@@ -263,3 +266,14 @@ class State:
     def close(self) -> None:
         self._store.close()
         self._lock.release()
+
+
+def _make_file(folder: Path) -> FileLock:
+    """The folder and the file of a state, for their owner alone; what SQLite puts beside the file is as private."""
+    create_private_folder(folder)
+    held = FileLock(folder / "lock", str(folder))
+    create_private(folder / STATE)
+    with sqlite3.connect(folder / STATE) as made:
+        made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
+    made.close()
+    return held

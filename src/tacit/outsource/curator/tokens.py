@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacit.errors import BadInput
+from tacit.files import create_private_folder, write_private
 from tacit.outsource.curator.state import now
 
 FORMAT = "tacit.tokens/1"
@@ -99,11 +100,9 @@ class Tokens:
 
     def _write(self, grants: list[Grant]) -> None:
         assert self.path is not None
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"format": FORMAT, "tokens": [g.__dict__ for g in grants]}, file, indent=1)
-        os.replace(fresh, self.path)
+        create_private_folder(self.path.parent)
+        content = json.dumps({"format": FORMAT, "tokens": [g.__dict__ for g in grants]}, indent=1)
+        write_private(self.path, content.encode())
 
 
 def _hash(token: str) -> str:
