@@ -18,6 +18,8 @@ PUBLIC = {
     "Modeler",
     "Plan",
     "Private",
+    "PrivateClassifier",
+    "PrivateRegressor",
     "PrivateSearchCV",
     "RegularisedClassifier",
     "Release",

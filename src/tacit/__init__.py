@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
+    from tacit.integrations.sklearn_trained import PrivateClassifier as PrivateClassifier
+    from tacit.integrations.sklearn_trained import PrivateRegressor as PrivateRegressor
     from tacit.methods.kusner.regularised import RegularisedClassifier as RegularisedClassifier
     from tacit.methods.tune import tune as tune
     from tacit.outsource.curator import Curator as Curator
@@ -51,6 +53,8 @@ _HOMES = {
     "Modeler": "tacit.outsource.modeler",
     "Plan": "tacit.planning.plan",
     "Private": "tacit.privacy.private",
+    "PrivateClassifier": "tacit.integrations.sklearn_trained",
+    "PrivateRegressor": "tacit.integrations.sklearn_trained",
     "PrivateSearchCV": "tacit.integrations.sklearn",
     "RegularisedClassifier": "tacit.methods.kusner.regularised",
     "Release": "tacit.privacy.release",

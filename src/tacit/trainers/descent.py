@@ -191,12 +191,12 @@ class _Update:
 
 
 def add_noise(total: Floats, scale: float, noise: Source) -> Floats:
-    """Whole numbers plus discrete Gaussian noise, (k, D): drawn in bulk from the exact source, else one by one."""
+    """Whole numbers plus discrete Gaussian noise, (k, D): in bulk from the exact source, else as it draws them."""
     whole = total.astype(np.int64)
     if noise is EXACT:
         whole += gaussian_integers(scale, whole.shape)
     else:
-        whole = np.array([noise.gaussian_whole(int(x), scale) for x in whole.ravel()]).reshape(whole.shape)
+        whole = noise.gaussian_whole_array(whole, scale)
     return whole.astype(float)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, GuaranteeError, positive
@@ -72,20 +72,10 @@ class SearchCost:
         """Epsilon of the search at the budget's delta, less what lone words and the sampler may take of it."""
         return epsilon_at(self.profile(mu), self.budget.delta * (1 - LOST - BITS))
 
-    @cached_property
+    @property
     def base(self) -> Base:
         """The most that one run may cost, to one part in a thousand."""
-        low, high = 0.0, self.budget.mu()
-        if self.epsilon(high / 1000) > self.budget.amount:
-            raise GuaranteeError(
-                f"({self.budget}) leaves nothing for the runs: about {self.law.mean:.3g} are expected. Use a larger "
-                "epsilon or fewer runs. Nothing was spent"
-            )
-        low = high / 1000
-        while high - low > 1e-3 * low:
-            mu = math.sqrt(low * high)
-            low, high = (mu, high) if self.epsilon(mu) <= self.budget.amount else (low, mu)
-        return Base(low, tabulate(GaussianProfile(low), floor=self.floor))
+        return _largest_base(self)
 
     def to_json(self) -> dict[str, Any]:
         """What a run may cost, how many are expected, and what the same search would cost by other ways of counting."""
@@ -101,3 +91,18 @@ class SearchCost:
 def make_law(runs: float) -> Capped:
     """About ``runs`` runs, and never more than three times as many."""
     return Capped(NegativeBinomial.with_mean(positive("runs", runs), SHAPE), max(2, round(CAP * runs)))
+
+
+@lru_cache(maxsize=64)
+def _largest_base(cost: SearchCost) -> Base:
+    low, high = 0.0, cost.budget.mu()
+    if cost.epsilon(high / 1000) > cost.budget.amount:
+        raise GuaranteeError(
+            f"({cost.budget}) leaves nothing for the runs: about {cost.law.mean:.3g} are expected. Use a larger "
+            "epsilon or fewer runs. Nothing was spent"
+        )
+    low = high / 1000
+    while high - low > 1e-3 * low:
+        mu = math.sqrt(low * high)
+        low, high = (mu, high) if cost.epsilon(mu) <= cost.budget.amount else (low, mu)
+    return Base(low, tabulate(GaussianProfile(low), floor=cost.floor))

@@ -1,0 +1,214 @@
+"""For scikit-learn users: estimators that protect every row that they are fitted on, around tacit.train."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import BadInput, extra
+from tacit.integrations.sklearn import _labels
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Release
+from tacit.schema import Schema
+from tacit.schema.rows import is_frame
+from tacit.space import Space
+from tacit.trainers.train import SHARES, load_trainer, train
+from tacit.trainers.trained import Trained
+from tacit.trainers.trainer import CLASSES, NUMBERS, Trainer
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils.validation import _check_feature_names, check_is_fitted, indexable
+except ImportError:
+    extra("sklearn", "sklearn", "PrivateClassifier and PrivateRegressor")
+    raise
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+
+class _PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """What both share; ``_task`` is what is predicted."""
+
+    _task: str
+
+    def __init__(
+        self,
+        trainer: str | Trainer = "logistic",
+        *,
+        space: Mapping[str, Any] | Space | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        runs: float = 40,
+        schema: Schema | None = None,
+        scoring: str | None = None,
+        parts: tuple[float, float, float] = SHARES,
+        hide_runs: bool = False,
+        ledger: Ledger | None = None,
+        seed: int = 0,
+        noise: Source | None = None,
+    ) -> None:
+        self.trainer, self.space, self.epsilon, self.delta, self.runs = trainer, space, epsilon, delta, runs
+        self.schema, self.scoring, self.parts, self.hide_runs = schema, scoring, parts, hide_runs
+        self.ledger, self.seed, self.noise = ledger, seed, noise
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Train and choose; X (rows, columns), y (rows,), and in ``groups`` whose each row is. Spends the budget."""
+        if y is None:
+            raise BadInput(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        chosen = load_trainer(self.trainer)
+        if chosen.task != self._task:
+            raise BadInput(
+                f"{type(self).__name__} needs a trainer of {self._task}, and {chosen.name} predicts {chosen.task}. "
+                "Nothing was spent"
+            )
+        X, y = indexable(X, y)
+        rows, labels = _rows(X), _labels(y)
+        if len(labels) < 2:
+            raise BadInput(f"a private training needs some hundreds of rows, got n_samples={len(labels)}")
+        _check_feature_names(self, X, reset=True)
+        self.n_features_in_ = rows.shape[1]
+        self.release_: Release[Trained] = train(
+            chosen,
+            rows,
+            labels,
+            self.space,
+            budget=Budget.approximate(self.epsilon, self.delta),
+            runs=self.runs,
+            schema=self.schema,
+            groups=groups,
+            scoring=self.scoring,
+            parts=self.parts,
+            hide_runs=self.hide_runs,
+            ledger=self.ledger,
+            progress=False,
+            seed=self.seed,
+            noise=EXACT if self.noise is None else copy.deepcopy(self.noise),  # fit leaves parameters as they are
+        )
+        self.guarantee_: Guarantee = self.release_.guarantee
+        return self
+
+    def _check(self, X: Any) -> Any:
+        """Rows of the shape that was fitted."""
+        check_is_fitted(self, "release_")
+        rows = _rows(X)
+        _check_feature_names(self, X, reset=False)
+        if rows.shape[1] != self.n_features_in_:
+            raise BadInput(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return rows
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, or numbers, one for each row."""
+        rows = self._check(X)
+        return self.release_.value.model.predict(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required, tags.input_tags.allow_nan, tags.input_tags.string = True, True, True
+        tags.non_deterministic = self.noise is None
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
+    """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
+
+    ``trainer`` is a name of ``tacit.trainers.TRAINERS`` that predicts classes, or an object. About ``runs`` models are
+    trained and the best one is kept; ``epsilon`` and ``delta`` cover the search, the model and its score. ``schema``
+    declares the columns; without one they are learnt with noise. ``seed`` divides the rows; noise is never seeded.
+
+    Attributes after fit: ``release_``, with model, hyper-parameters, score and guarantee; ``guarantee_``; ``classes_``.
+
+    Guarantee. That of tacit.train: (epsilon, delta) for one row replaced, with ``groups`` in ``fit`` one person. What
+    is kept after ``fit`` was released: it may be pickled and published.
+    Edges. EVERY FIT SPENDS epsilon: ``cross_val_score`` with five folds spends it five times, and a row is in four of
+    them. The score in ``release_`` is unbiased and paid for: use that. ``score(X, y)`` is exact, for public rows.
+
+    >>> import numpy as np, tacit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (4000, 2))
+    >>> model = tacit.PrivateClassifier(epsilon=2.0, runs=4).fit(X, np.where(X[:, 0] > 0, "up", "down"))
+    >>> model.predict(np.array([[0.9, 0.0], [-0.9, 0.0]])).tolist(), model.guarantee_.epsilon(1e-6)
+    (['up', 'down'], 2.0)
+    """
+
+    _task = CLASSES
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        check_is_fitted(self, "release_")
+        return self.release_.value.model.classes_
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of ``classes_``, (n, k)."""
+        rows = self._check(X)
+        return self.release_.value.model.predict_proba(rows)
+
+
+class PrivateRegressor(RegressorMixin, _PrivateModel):  # type: ignore[misc]
+    """A regressor that protects every row it is fitted on; see PrivateClassifier. The default trainer is "ridge".
+
+    >>> import numpy as np, tacit
+    >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
+    >>> schema = tacit.Schema.declare({"0": (0, 10)}, target="y", range=(0, 100))
+    >>> model = tacit.PrivateRegressor(epsilon=2.0, runs=4, schema=schema).fit(X, 10 * X[:, 0])
+    >>> bool(abs(model.predict(np.array([[5.0]]))[0] - 50) < 15)
+    True
+    """
+
+    _task = NUMBERS
+
+    def __init__(
+        self,
+        trainer: str | Trainer = "ridge",
+        *,
+        space: Mapping[str, Any] | Space | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        runs: float = 40,
+        schema: Schema | None = None,
+        scoring: str | None = None,
+        parts: tuple[float, float, float] = SHARES,
+        hide_runs: bool = False,
+        ledger: Ledger | None = None,
+        seed: int = 0,
+        noise: Source | None = None,
+    ) -> None:
+        super().__init__(
+            trainer,
+            space=space,
+            epsilon=epsilon,
+            delta=delta,
+            runs=runs,
+            schema=schema,
+            scoring=scoring,
+            parts=parts,
+            hide_runs=hide_runs,
+            ledger=ledger,
+            seed=seed,
+            noise=noise,
+        )
+
+
+def _rows(X: Any) -> Any:
+    """Rows as a frame or an array of two dimensions, by their shape and type alone: cells are private."""
+    if hasattr(X, "tocsr"):
+        raise TypeError("Sparse data was passed, but dense data is required: convert it to an array or a DataFrame")
+    if is_frame(X):
+        return X
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise BadInput("Complex data not supported")
+    if array.ndim != 2:
+        raise BadInput(f"Expected 2D array, got {array.ndim}D array instead. Reshape your data to (rows, columns)")
+    if not array.shape[0] or not array.shape[1]:
+        kind = "sample(s)" if not array.shape[0] else "feature(s)"
+        raise BadInput(f"Found array with 0 {kind} (shape={array.shape}) while a minimum of 1 is required.")
+    return array

@@ -1,0 +1,121 @@
+"""PrivateClassifier and PrivateRegressor: scikit-learn's own checks, and what a private estimator must add to them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tacit
+from tacit.errors import BadInput
+
+TIMES = 50  # scikit-learn's checks fit 20 rows, a private training takes some hundreds: every row stands 50 times
+FEW = {"steps": tacit.Int(5, 10), "rate": tacit.Float(1.0, 3.0), "clip": tacit.Float(0.5, 1.0)}
+NOISE = "compares two fits, whose noise differs"
+PRIVATE = "the value lies in a private row: raising an error about it would reveal it"
+EXPECTED = {
+    "check_fit_idempotent": NOISE,
+    "check_supervised_y_2d": NOISE,
+    "check_regressors_int": NOISE,
+    "check_regressor_data_not_an_array": NOISE,
+    "check_classifier_data_not_an_array": "fits 12 rows: too few for three parts",
+    "check_supervised_y_no_nan": PRIVATE,
+    "check_classifiers_one_label": "that there is but one label would be told of private rows",
+    "check_classifiers_regression_target": "whether labels are numbers that never repeat is private",
+}
+
+
+class Repeat:
+    """Fit each row many times over."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
+        if isinstance(X, np.ndarray) and X.ndim == 2 and 1 < len(X) == np.size(y):
+            X, y = np.repeat(X, TIMES, axis=0), np.repeat(y, TIMES, axis=0)
+        return super().fit(X, y, groups)  # type: ignore[misc]
+
+
+class RepeatClassifier(Repeat, tacit.PrivateClassifier): ...
+
+
+class RepeatRegressor(Repeat, tacit.PrivateRegressor): ...
+
+
+OPTIONS: dict[str, Any] = {"epsilon": 20.0, "delta": 1e-3, "runs": 2, "space": FEW}
+
+
+@parametrize_with_checks(
+    [
+        RepeatClassifier(**OPTIONS, noise=tacit.Simulation(0)),
+        RepeatRegressor(**OPTIONS, noise=tacit.Simulation(0)),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def table(n: int = 1500) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"age": rng.integers(18, 95, n).astype(str), "ward": rng.choice(["n", "w"], n)})
+    return data, np.where(data["age"].astype(int) > 60, "ill", "well")
+
+
+def quick(**options: Any) -> tacit.PrivateClassifier:
+    return tacit.PrivateClassifier(**{"epsilon": 3.0, "delta": 1e-5, "runs": 3, **options})
+
+
+def test_a_table_is_fitted_with_one_guarantee_and_predicts_its_labels() -> None:
+    X, y = table()
+    model = quick().fit(X, y)
+    assert model.classes_.tolist() == ["ill", "well"]
+    assert model.score(X, y) > 0.7
+    assert model.predict_proba(X).shape == (1500, 2)
+    assert model.guarantee_.epsilon(1e-5) == 3.0
+    assert model.feature_names_in_.tolist() == ["age", "ward"]
+    assert model.release_.value.params.keys() == {"steps", "rate", "clip"}
+
+
+def test_a_copy_has_the_same_parameters_and_nothing_fitted() -> None:
+    X, y = table()
+    again = clone(quick(epsilon=2.5).fit(X, y))
+    assert again.get_params()["epsilon"] == 2.5
+    assert not hasattr(again, "release_")
+    assert again.set_params(runs=7).runs == 7
+
+
+def test_persons_are_the_unit_where_groups_are_given() -> None:
+    X, y = table(3000)
+    model = quick().fit(X, y, groups=np.repeat(np.arange(1500), 2))
+    assert "person" in model.guarantee_.unit
+
+
+def test_every_fold_of_a_cross_validation_spends(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.open(
+        f"sqlite:///{tmp_path}/l.db", "set", tacit.Budget.approximate(10.0, 1e-3), composition="basic"
+    )
+    X, y = table(900)
+    scores = cross_val_score(quick(ledger=ledger), X, y, cv=3, error_score="raise")
+    assert len(scores) == 3
+    assert len([e for e in ledger.entries() if e.kind == "charge"]) == 3
+
+
+def test_no_row_is_kept_in_the_fitted_estimator() -> None:
+    X, y = table()
+    X.loc[17, "ward"] = "sentinel-4711"
+    kept = pickle.dumps(quick().fit(X, y))
+    assert b"sentinel-4711" not in kept
+
+
+def test_a_trainer_of_another_kind_is_refused() -> None:
+    X, y = table()
+    with pytest.raises(BadInput, match="predicts numbers"):
+        quick(trainer="ridge").fit(X, y)
+    with pytest.raises(BadInput, match="predicts classes"):
+        tacit.PrivateRegressor("logistic").fit(X, y)
