@@ -77,7 +77,8 @@ class Release(Generic[T]):
 def refuse_unreleased(value: Any, place: str = "value") -> None:
     """Raise BadInput at the first part of a value that a release cannot hold.
 
-    A class of results says ``__released__ = True``; its attributes are looked at like any other part.
+    A class of results says ``__released__ = True``; its attributes are looked at like any other part, but for those in
+    ``__trusted__``: models of a training whose own guarantee covers them, whatever they are made of.
 
     >>> refuse_unreleased({"weights": np.zeros(3), "classes": ("no", "yes")})
     >>> refuse_unreleased({"losses": lambda params: params})
@@ -98,7 +99,8 @@ def refuse_unreleased(value: Any, place: str = "value") -> None:
             name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)
         ]
         held = {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots}}
-        parts = [(f"{place}.{name}", part) for name, part in held.items()]
+        trusted = getattr(type(value), "__trusted__", ())
+        parts = [(f"{place}.{name}", part) for name, part in held.items() if name not in trusted]
     else:
         what = type_and_shape(value)
         raise BadInput(f"a release can hold numbers, text, arrays of them and tacit's results, got {what} at {place}")

@@ -60,6 +60,9 @@ class Selected:
     ``test_score`` is fresh. The deviations are those of the noise.
     """
 
+    __released__ = True
+    __trusted__ = ("model",)  # its private training is the caller's, and a premise
+
     model: Any = field(repr=False)
     params: dict[str, Any]
     score: float
