@@ -83,6 +83,20 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
         discover(Toy(), delta=0.0, trials=3, storage=storage, study_name="one objective")
 
 
+def test_a_study_whose_epsilons_follow_another_formula_is_refused(tmp_path: Path) -> None:
+    class Changed(Toy):
+        """The same by name."""
+
+        def epsilons(self, params: Any, delta: float) -> Any:
+            return 1.01 * super().epsilons(params, delta)
+
+    storage = f"sqlite:///{tmp_path}/study.db"
+    discover(Toy(), delta=1e-6, trials=2, storage=storage)
+    discover(Toy(), delta=1e-6, trials=3, storage=storage)
+    with pytest.raises(BadInput, match="formula has changed"):
+        discover(Changed(), delta=1e-6, trials=4, storage=storage)
+
+
 def test_a_killed_process_leaves_a_trial_that_take_over_closes(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     discover(Toy(), **{**ASKED, "trials": 4}, storage=storage)

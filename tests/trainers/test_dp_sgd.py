@@ -210,6 +210,24 @@ def test_epsilons_are_those_of_the_accountant_and_say_their_scheme() -> None:
     assert Oracles(algorithm, 1e-5).epsilons([]).shape == (0,)
 
 
+def test_the_published_bound_equals_dp_accounting_and_says_so() -> None:
+    X = np.zeros((30_956, 1))
+    X[:10] = 1
+    algorithm = LogisticSGD(X, X[:, 0], X[:20], X[:20, 0])
+    algorithm.accounting = "renyi"
+    points: list[dict[str, Any]] = [
+        {"epochs": 20, "lot": 128, "rate": 0.01, "variance": 1.0, "clip": 1.0},
+        {"epochs": 64, "lot": 8, "rate": 0.01, "variance": 0.5, "clip": 4.0},
+    ]
+    expected = [peer(p, 30_956, 1e-5) for p in points]
+    np.testing.assert_allclose(algorithm.epsilons(points, 1e-5), expected, rtol=1e-6)
+    np.testing.assert_allclose(algorithm.quick_epsilons(points, 1e-5), expected, rtol=1e-6)
+    assert algorithm.label == "fixed-size lots without replacement, one record replaced, renyi bound"
+    algorithm.accounting = "moments"
+    with pytest.raises(BadInput, match="accounting must be one of tight, renyi"):
+        algorithm.epsilons(points, 1e-5)
+
+
 def test_quick_epsilons_are_close_to_those_that_are_stated() -> None:
     X = np.zeros((30_956, 1))
     X[:10] = 1

@@ -258,6 +258,23 @@ def _agree(study: Study, oracles: Oracles, repeats: int, private: bool) -> None:
         study.set_user_attr(ABOUT, mine)
     elif stored != mine:
         raise BadInput(f"this study was begun with {stored}; now {mine}. Choose another study_name or storage")
+    _same_formula(study, oracles)
+
+
+def _same_formula(study: Study, oracles: Oracles) -> None:
+    """Compute some stored epsilons again: a study holds those of one formula."""
+    from optuna.trial import TrialState
+
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    some = [t for t in (*done[:4], *done[-4:]) if set(oracles.space.names) <= t.params.keys()]
+    now = oracles.epsilons([dict(t.params) for t in some])
+    for t, epsilon in zip(some, now, strict=True):
+        if not np.isclose(t.values[0], epsilon, rtol=1e-4, atol=1e-9):
+            raise BadInput(
+                f"trial {t.number} of this study has epsilon {t.values[0]:.6g}; computed now it is {epsilon:.6g}: the "
+                "formula has changed since, and epsilons of two formulas make no front. Choose another study_name or "
+                "storage"
+            )
 
 
 def _corner(reference: Sequence[float]) -> tuple[float, float]:

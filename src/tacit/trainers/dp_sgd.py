@@ -21,7 +21,7 @@ from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import ENCODED, Unreleased
 from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
-from tacit.trainers.lots import SOURCE, LotSettings, distinct_lots
+from tacit.trainers.lots import ACCOUNTINGS, LotSettings, distinct_lots
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -142,7 +142,7 @@ class Linear(ByLots):
             drawn = s.steps * D * noise.distance
             epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
-        source = f"Avent2020 {algorithm}; {self.label}; {SOURCE}"
+        source = f"Avent2020 {algorithm}; {self.label}; {ACCOUNTINGS[self.accounting]}"
         guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED,))
         if noise.simulated:
             guarantee = Guarantee.none(SIMULATED, UNIT)

@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting import epsilon
-from tacit.errors import BadInput, count, positive
+from tacit.errors import BadInput, choice, count, positive
 from tacit.privacy.epsilon_surface import EpsilonSurface
-from tacit.privacy.subsampling import sampling_scheme
+from tacit.privacy.subsampling import sampled_gaussian_epsilon, sampling_scheme
 from tacit.space import Array, Float, Int, Params, Space
 
-LABEL = sampling_scheme("without_replacement", "replace_one").label
-SOURCE = "dominating pair of one step (Balle2018, Zhu2022), composed as a privacy loss distribution"
+ACCOUNTINGS = {
+    "tight": "dominating pair of one step (Balle2018, Zhu2022), composed as a privacy loss distribution",
+    "renyi": "Renyi bound: arXiv:1808.00087 Theorem 27, arXiv:1908.10530 Section 3.3",
+}
 LARGEST = 1e9  # of a hyper-parameter: within it, no number below overflows
 BLOCK = 65_536  # indices or normals drawn together, per model
 
@@ -71,26 +73,32 @@ class LotSettings:
         return max(1, min(self.steps, BLOCK // max(self.lot, width)))
 
 
-def epsilons(params: Sequence[Params], records: int, delta: float) -> Array:
-    """Epsilon of DP-SGD and DP-Adam for some configurations, (n,): milliseconds each.
+class Steps(NamedTuple):
+    """What an accountant asks of some configurations: noise in units of the sensitivity, lot, steps, each (n,)."""
 
-    Guarantee. One training example replaced; fixed-size lots drawn afresh without replacement.
+    noise: Array
+    lot: Array
+    steps: Array
+    records: int
+
+    @classmethod
+    def of(cls, params: Sequence[Params], records: int) -> Steps:
+        s = [LotSettings.of(p, records) for p in params]
+        noise, lot, steps = (np.array([getattr(x, name) for x in s], float) for name in ("multiplier", "lot", "steps"))
+        return cls(noise, lot, steps, records)
+
+
+def epsilons(asked: Steps, delta: float, *, sampling: str, adjacency: str, accounting: str = "tight") -> Array:
+    """Epsilon of DP-SGD and DP-Adam for some configurations, (n,): milliseconds each. "renyi" is the published bound.
+
     Follows. ``tacit.accounting``. Adam only post-processes the noisy gradients, so it costs the same.
     """
-    s = [LotSettings.of(p, records) for p in params]
-    noise, lot, steps = _columns(s)
-    return np.asarray(epsilon(noise=noise, records=records, lot=lot, steps=steps, delta=delta), float)
-
-
-def quick_epsilons(params: Sequence[Params], records: int, delta: float, surface: EpsilonSurface) -> Array:
-    """About the same for thousands of configurations, (n,): to choose among them, not to be stated."""
-    noise, lot, steps = _columns([LotSettings.of(p, records) for p in params])
-    return surface(noise, lot / records, steps)
-
-
-def _columns(s: Sequence[LotSettings]) -> tuple[Array, Array, Array]:
-    noise, lot, steps = (np.array([getattr(x, name) for x in s], float) for name in ("multiplier", "lot", "steps"))
-    return noise, lot, steps
+    rest: dict[str, Any] = {"records": asked.records, "lot": asked.lot, "steps": asked.steps, "delta": delta}
+    if choice("accounting", accounting, tuple(ACCOUNTINGS)) == "tight":
+        return np.asarray(epsilon(noise=asked.noise, **rest, sampling=sampling, adjacency=adjacency), float)
+    noise = sampling_scheme(sampling, adjacency).sensitivity * asked.noise
+    found = sampled_gaussian_epsilon(noise=noise, clip=1.0, **rest, scheme=sampling, relation=adjacency)
+    return np.asarray(found, float)
 
 
 @lru_cache(maxsize=16)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.accounting import epsilon
 from tacit.errors import BadInput, choice, extra
-from tacit.privacy.subsampling import sampling_scheme
-from tacit.space import Array, Params, Space
+from tacit.space import Params, Space
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import Unreleased
-from tacit.trainers.lots import LotSettings, epsilon_surface
+from tacit.trainers.lots import LotSettings, Steps
 
 PURPOSE = "Opacus training"
 
@@ -38,8 +35,7 @@ class OpacusModel(ByLots):
     name = "torch model, Opacus"
     kind = "mnist"
     most_classes = 1000
-    label = sampling_scheme("poisson", "add_remove").label
-    accounted: ClassVar[dict[str, str]] = {"sampling": "poisson", "adjacency": "add_remove"}
+    sampling: ClassVar[dict[str, str]] = {"sampling": "poisson", "adjacency": "add_remove"}
 
     def __init__(
         self,
@@ -66,24 +62,12 @@ class OpacusModel(ByLots):
         """Refused: a table does not say which torch model to train."""
         raise BadInput("the Opacus adapter needs a torch model; make it in Python: OpacusModel(make, X, y)")
 
-    def epsilons(self, params: Sequence[Params], delta: float) -> Array:
-        """Epsilon at delta of each configuration, (n,)."""
-        noise, lots, steps = self._columns(params)
-        n = self.examples.records
-        found = epsilon(noise=noise, records=n, lot=n / lots, steps=steps, delta=delta, **self.accounted)
-        return np.asarray(found, float)
-
-    def quick_epsilons(self, params: Sequence[Params], delta: float) -> Array:
-        """About the same for thousands of configurations, (n,), to choose among them."""
-        noise, lots, steps = self._columns(params)
-        about = f"{self.examples.records} {self.space!r}"
-        return epsilon_surface(delta, about, **self.accounted)(noise, 1 / lots, steps)
-
-    def _columns(self, params: Sequence[Params]) -> tuple[Array, Array, Array]:
-        """Noise in clips, lots in an epoch, steps."""
-        s = [LotSettings.of(p, self.examples.records) for p in params]
-        lots = np.array([math.ceil(x.records / x.lot) for x in s], float)
-        return np.array([x.multiplier for x in s]), lots, np.array([x.epochs for x in s]) * lots
+    def _steps(self, params: Sequence[Params]) -> Steps:
+        """Opacus draws every record with probability 1 / ceil(n / lot), that many times in an epoch."""
+        asked = Steps.of(params, self.examples.records)
+        lots = np.ceil(asked.records / asked.lot)
+        epochs = np.array([float(p["epochs"]) for p in params])
+        return asked._replace(lot=asked.records / lots, steps=epochs * lots)
 
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """One torch module for each seed."""
