@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tacit.errors import BadInput
 from tacit.methods.registry import METHODS, Method
 
 TESTS = Path(__file__).parents[1]
+SOURCE = TESTS.parent / "src" / "tacit"
 
 
 @pytest.fixture
@@ -69,3 +71,21 @@ def test_a_method_that_is_not_there_is_refused_by_name() -> None:
         tacit.tune(
             lambda p: [0.5], {"x": tacit.Float(0.0, 1.0)}, records=1, bounds=(0, 1), budget=None, trials=1, method="toy"
         )
+
+
+def test_no_code_asks_which_method_it_has_before_it() -> None:
+    """Comparisons with the name of a method, or with how it begins, belong to the registry's entries."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare):
+                asked = [node.left, *node.comparators]
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "startswith":
+                asked = [node.func.value, *node.args]
+            else:
+                continue
+            names = {n.id for n in asked if isinstance(n, ast.Name)} | {n.attr for n in asked if hasattr(n, "attr")}
+            texts = {n.value for a in asked for n in ast.walk(a) if isinstance(n, ast.Constant)} & {*METHODS, "kusner"}
+            if "method" in names and texts:
+                found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert found == []

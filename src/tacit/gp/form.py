@@ -69,15 +69,6 @@ class Kernel(ABC):
     def mixed(self, A: Array, B: Array) -> Array:
         """Second derivatives (n, m, d, d) of k(a, b): entry [i, j] is with respect to a_i and b_j."""
 
-    def by_log(self, A: Array) -> Array:
-        """Derivatives (d + 1, n, n) of k(A, A) with respect to ``log_parameters``."""
-        points = self.check_points(A)
-        n = len(points)
-        m = self.pairs(points, *np.divmod(np.arange(n * n), max(n, 1)))
-        g, slope = self.profile(m)
-        steps = slope * m * (-2 * self.weights)[:, None]
-        return self.variance * np.concatenate([steps, g[None]]).reshape(self.dimensions + 1, n, n)
-
     # What a fit needs: everything about the points that does not change with the hyper-parameters, once.
 
     @abstractmethod

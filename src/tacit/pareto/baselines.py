@@ -140,17 +140,23 @@ def search(
     choice("search", name, SEARCHES)
     oracles = Oracles(algorithm, delta)
     space = oracles.space
-    if name == "random":
-        return DrawnSampler(space, getattr(algorithm, "random", None), seed=seed)
-    if name == "grid":
-        return PointsSampler(space, space.grid_within(trials))
-    if name == "sweep":
+
+    def sweep() -> BaseSampler:
         targets = np.geomspace(reference[0] / 200, reference[0], 12).tolist()
         return FixedEpsilonSampler(space, oracles.quick_epsilons, targets, startup=startup, seed=seed)
-    if name == "botorch":
+
+    def botorch() -> BaseSampler:
         from tacit.pareto.botorch import BoTorchSampler
 
         return BoTorchSampler(space, reference=reference, startup=startup, seed=seed)
-    if name == "nsga2":
-        return nsga2(seed)
-    return tpe(seed, startup=startup) if name == "tpe" else None
+
+    makers: dict[str, Callable[[], BaseSampler | None]] = {
+        "dpareto": lambda: None,
+        "random": lambda: DrawnSampler(space, getattr(algorithm, "random", None), seed=seed),
+        "grid": lambda: PointsSampler(space, space.grid_within(trials)),
+        "sweep": sweep,
+        "nsga2": lambda: nsga2(seed),
+        "tpe": lambda: tpe(seed, startup=startup),
+        "botorch": botorch,
+    }
+    return makers[name]()
