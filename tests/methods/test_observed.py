@@ -25,11 +25,12 @@ from scipy import stats
 import tacit
 from tacit.errors import BadInput, BudgetRefused, TacitError
 from tacit.methods import search
-from tacit.methods.observed import Observations, ObservationTerms, run
+from tacit.methods.observed import Observations, ObservationTerms, ObservedTrials
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.noise import Exact
 from tacit.privacy.release import digest
+from tacit.run.loop import run_trials
 
 fork = get_context("fork")
 
@@ -53,7 +54,9 @@ def test_the_noise_is_width_root_trials_over_records_mu(records: int, bounds: An
 def test_the_noise_of_a_run_has_the_stated_deviation() -> None:
     """Chi-squared over 400 observations; false alarm 1e-6."""
     observations = Observations(study(), terms(400))
-    run(observations, Objective(lambda params: np.full(N, 0.5), N, (0.0, 1.0)), tacit.Space(SPACE).distributions)
+    work = ObservedTrials(observations, Objective(lambda params: np.full(N, 0.5), N, (0.0, 1.0)))
+    distributions = tacit.Space(SPACE).distributions
+    run_trials(observations.study, distributions, more=work.more, begin=work.begin, finish=work.finish)
     values = np.array([t.value for t in observations.study.get_trials()])
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], 400)
     assert len(values) == 400

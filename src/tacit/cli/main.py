@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import typer.core
@@ -46,19 +46,10 @@ ORDER = (
 )
 
 
-class Root(typer.core.TyperGroup):
-    """The verbs in the order of a user's work. Hears Ctrl-C wherever no verb has something to say about it."""
+class Root(shell.VerbGroup):
+    """The verbs in the order of a user's work."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta["tacit.words"] = list(args)
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        with shell.explain_stop(""):
-            return super().invoke(ctx)
+    order = ORDER
 
 
 app = typer.Typer(

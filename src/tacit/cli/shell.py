@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, TacitError
 
@@ -39,6 +40,23 @@ COMMAND = r"To make it: tacit ledger open \1 --ledger URL --epsilon 1 --delta 1e
 
 
 PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+
+
+class VerbGroup(typer.core.TyperGroup):
+    """Verbs in an order of our own. Hears Ctrl-C wherever no verb has something to say about it."""
+
+    order: tuple[str, ...] = ()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=lambda name: self.order.index(name) if name in self.order else len(self.order))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["tacit.words"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with explain_stop(""):
+            return super().invoke(ctx)
 
 
 class Terminated(KeyboardInterrupt):

@@ -23,7 +23,6 @@ from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
-from tacit.run.loop import run_trials
 from tacit.run.study_store import CONFIRMS, StudyStore
 
 if TYPE_CHECKING:
@@ -96,43 +95,39 @@ class Observations(Claims):
         return value
 
 
-def run(
-    observations: Observations,
-    objective: Objective,
-    distributions: dict[str, Any],
-    *,
-    executor: Executor | None = None,
-    at_once: int = 1,
-    keep: int = 0,
-    done: Callable[[Trial, float], None] = lambda trial, value: None,
-) -> None:
-    """Ask, evaluate, observe, tell, until all but ``keep`` of the paid observations are used.
+@dataclass(frozen=True)
+class ObservedTrials:
+    """What the loop of a study asks for: evaluate, observe, tell, until all but ``keep`` paid observations are used.
 
     Edges. An objective that fails stops the run; everything observed so far is kept and the failed trial's observation
     is not used up. The same holds for Ctrl-C and for a worker that dies.
     """
-    from optuna.trial import TrialState
 
-    study = observations.study
+    observations: Observations
+    objective: Objective
+    executor: Executor | None = None
+    at_once: int = 1
+    keep: int = 0
+    done: Callable[[Trial, float], None] = lambda trial, value: None
 
-    def more(running: int) -> bool:
-        return running < min(at_once, observations.left() - keep)
+    def more(self, running: int) -> bool:
+        return running < min(self.at_once, self.observations.left() - self.keep)
 
-    def begin(trial: Trial) -> Future[int]:
-        return submit_losses(executor, objective, observations.mechanism, dict(trial.params))
+    def begin(self, trial: Trial) -> Future[int]:
+        return submit_losses(self.executor, self.objective, self.observations.mechanism, dict(trial.params))
 
-    def finish(trial: Trial, future: Future[int]) -> None:
-        total = result(future)
-        observations.begin()
+    def finish(self, trial: Trial, future: Future[int]) -> None:
+        from optuna.trial import TrialState
+
+        study, total = self.observations.study, result(future)
+        self.observations.begin()
         try:
-            value = observations.observe(trial, total)
+            value = self.observations.observe(trial, total)
         except BudgetRefused:  # another process on the same study took the last draw
             study.tell(trial, state=TrialState.FAIL)
             return
         study.tell(trial, value)
-        done(trial, value)
-
-    run_trials(study, distributions, more=more, begin=begin, finish=finish)
+        self.done(trial, value)
 
 
 def confirm(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadInput, LedgerError, TacitError, count
 from tacit.methods.case import Case
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
-from tacit.methods.observed import CHOSEN, UNIT, Observations, ObservationTerms, confirm, confirmations, run
+from tacit.methods.observed import CHOSEN, UNIT, Observations, ObservationTerms, ObservedTrials, confirm, confirmations
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -130,7 +130,8 @@ def _search(
         tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
         executor, width = task.executor, _width(task)
         if CHOSEN not in study.user_attrs:
-            run(observations, objective, distributions, executor=executor, at_once=width, keep=keep, done=tell)
+            work = ObservedTrials(observations, objective, executor, width, keep, tell)
+            run_trials(study, distributions, more=work.more, begin=work.begin, finish=work.finish)
         params, answer = _choose(study, sampler)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
         release = _release(study, params, answer, observations, method)
