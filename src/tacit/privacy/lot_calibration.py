@@ -199,7 +199,7 @@ def find_roots(f: Callable[[Floats, Integers], Floats], start: Floats, which: In
     low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)  # f(low) > 0 >= f(high)
     y_low, y_high, side = np.zeros(len(x)), np.zeros(len(x)), np.zeros(len(x))
     active = np.arange(len(x))
-    for _ in range(100):
+    for turn in range(100):
         if not active.size:
             return np.asarray(np.exp(high))
         y = np.minimum(f(np.exp(x[active]), which[active]), 30.0)
@@ -216,7 +216,8 @@ def find_roots(f: Callable[[Floats, Integers], Floats], start: Floats, which: In
         active = np.flatnonzero((high - low > close) & (high > math.log(LEAST)))
         a, width = active, (high - low)[active]
         last = np.where(side[a] > 0, y_low[a], y_high[a])
-        outwards = x[a] + np.sign(last) * np.clip(1.2 * np.abs(last), close, 1.0)
+        least = min(close * 2.0**turn, 1.0)  # f may be flat far from its root: strides grow
+        outwards = x[a] + np.sign(last) * np.clip(1.2 * np.abs(last), least, 1.0)
         with np.errstate(invalid="ignore"):
             inside = low[a] + width * y_low[a] / (y_low[a] - y_high[a]) + close / 4
             inside = np.clip(inside, low[a] + 0.02 * width, high[a] - 0.02 * width)

@@ -26,6 +26,9 @@ TRAINERS: dict[str, str] = {
     "svm": "descent:SVM",
     "ridge": "descent:RIDGE",
     "logistic-lots": "descent:LOGISTIC_LOTS",
+    "logistic-poisson": "descent:LOGISTIC_POISSON",
+    "mlp": "perceptron:MLP",
+    "mlp-numbers": "perceptron:MLP_NUMBERS",
     "ebm": "ebm:EBM",
     "ebm-numbers": "ebm:EBM_NUMBERS",
 }

@@ -34,7 +34,7 @@ from tacit.trainers.whole_gradients import Floats, WholeGradients, WholeRows
 MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8
 QUIETEST, LOUDEST = 2.0**12, 2.0**56  # of the noise in whole numbers: a fine lattice, and draws that fit 64 bits
 OPTIMISERS = ("momentum", "adam")
-LOTS = ("all", "without_replacement")
+LOTS = ("all", "without_replacement", "poisson")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ class DescentTrainer:
     @property
     def name(self) -> str:
         kind = {"logistic": "logistic regression", "hinge": "linear SVM", "squared": "ridge regression"}[self.loss]
-        return kind if self.lots == "all" else f"{kind}, lots {self.lots.replace('_', ' ')}"
+        lots = {"all": "", "poisson": ", Poisson lots", "without_replacement": ", lots without replacement"}
+        return kind + (", Adam" if self.optimiser == "adam" else "") + lots[self.lots]
 
     @property
     def task(self) -> str:
@@ -130,7 +131,7 @@ class DescentTrainer:
         if self.lots == "all":
             lot, steps = n, int(params["steps"])
         else:
-            lot = int(params["lot"])
+            lot = min(int(params["lot"]), n)
             steps = max(1, round(int(params["epochs"]) * n / lot))
         s = Descent(n, steps, lot, float(params["rate"]), float(params["clip"]), math.inf, self.lots)
         if self.lots == "all":
@@ -213,3 +214,4 @@ def _lots(s: Descent) -> Iterator[NDArray[np.intp] | slice]:
 
 LOGISTIC, SVM, RIDGE = DescentTrainer("logistic"), DescentTrainer("hinge"), DescentTrainer("squared")
 LOGISTIC_LOTS = DescentTrainer("logistic", lots="without_replacement")
+LOGISTIC_POISSON = DescentTrainer("logistic", optimiser="adam", lots="poisson")
