@@ -70,6 +70,16 @@ class ObservationTerms:
         whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
+    @property
+    def draws(self) -> int:
+        """How many draws are paid for."""
+        return self.trials
+
+    @property
+    def purpose(self) -> str:
+        """For the ledger."""
+        return f"tune {{run}}: {self.trials} observations"
+
     def to_json(self) -> dict[str, Any]:
         about = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
         return {**about, "direction": self.direction, "budget": self.budget.to_json()}
@@ -86,7 +96,7 @@ class Observations(Claims):
         self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
         agreed = {**terms.to_json(), **({"simulated": True} if noise.simulated else {})}
-        promise = Promise(self.guarantee, terms.trials, f"tune {{run}}: {terms.trials} observations", agreed)
+        promise = Promise(self.guarantee, terms.draws, terms.purpose, agreed)
         super().__init__(StudyStore(study), promise, ledger=ledger)
 
     def observe(self, trial: Trial, total: int) -> float:

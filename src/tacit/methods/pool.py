@@ -285,15 +285,21 @@ def _outlook(case: Case) -> Outlook:
 FORECASTS = (Forecast("pool", _outlook, "", choice_noise),)
 
 
-def neighbours(records: int = 20) -> Neighbours:
-    """One record whose losses move half of the candidates up and the others down, as far as they can."""
+def moving_halves(records: int) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
+    """Losses of one record that move one half of the space up and the other down, as far as they can."""
 
-    def losses(side: int) -> Any:
+    def losses(side: int) -> Callable[[Any], Array]:
         def at(params: dict[str, Any]) -> Array:
             first = float(side) if params["x"] < 0.5 else 1.0 - side
             return np.concatenate(([first], np.full(records - 1, 0.5)))
 
         return at
+
+    return losses(0), losses(1)
+
+
+def neighbours(records: int = 20) -> Neighbours:
+    """One record whose losses move half of the candidates up and the others down, as far as they can."""
 
     def outputs(value: Tuned) -> list[float]:
         return [value.params["x"], float(value.score or 0.0)]
@@ -303,5 +309,5 @@ def neighbours(records: int = 20) -> Neighbours:
         "to the other, up for one candidate and down for the other"
     )
     listed = {"candidates": [{"x": 0.25}, {"x": 0.75}], "score_share": 0.5}
-    sides = (losses(0), losses(1))
+    sides = moving_halves(records)
     return Neighbours(about, Budget.pure(2.0), sides, unit_space(), records, 2, outputs, listed, runs=2000)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class KnownNoiseSampler(JointSampler):
     """Gaussian-process search for observations whose noise variance is known.
 
-    The first trial is the middle of the space, which people's ranges tend to surround with what they know; the others
-    of the first ``startup`` are scattered; later ones maximise an upper confidence bound. Trials that are running
+    The ``first`` trial is the middle of the space, which people's ranges tend to surround with what they know; the
+    others of the first ``startup`` are scattered; later ones maximise an upper confidence bound. Trials that run
     elsewhere are taken into account, so several may run at once.
     """
 
@@ -36,8 +36,10 @@ class KnownNoiseSampler(JointSampler):
         startup: int = 8,
         candidates: Sequence[Params] | None = None,
         seed: int = 0,
+        first: int = 0,
     ) -> None:
         super().__init__(space, seed)
+        self.first = first
         self.startup, self.surrogate = count("startup", startup), Surrogate(space, noise, candidates, seed)
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
@@ -70,7 +72,7 @@ class KnownNoiseSampler(JointSampler):
         if self.surrogate.candidates:
             generator = np.random.default_rng((self.seed, number))
             return self.surrogate.candidates[int(generator.integers(len(self.surrogate.candidates)))]
-        if number == 0:
+        if number == self.first:
             return self.space.params(np.full((1, self.space.dimensions), 0.5))[0]
         points = sobol_points(self.space.dimensions, max(64, 2 * self.startup), self.seed)
         return self.space.params(points[[number % len(points)]])[0]

@@ -41,7 +41,7 @@ EXACT_SCORES = "the search saw exact scores of the validation records"
 
 def observed(task: Task) -> Release[Tuned]:
     """A Gaussian process that knows the noise proposes what to observe next."""
-    return _search(task, "observed", _by_model, confirmations(task.trials))
+    return search_privately(task, "observed", model_sampler, confirmations(task.trials))
 
 
 def random(task: Task) -> Release[Tuned]:
@@ -51,7 +51,7 @@ def random(task: Task) -> Release[Tuned]:
     def sampler(task: Task, variance: float) -> KnownNoiseSampler:
         return ScatterSampler(task.space, variance, candidates=task.list_candidates(), seed=task.seed)
 
-    return _search(task, "random", sampler, confirmations(task.trials))
+    return search_privately(task, "random", sampler, confirmations(task.trials))
 
 
 def grid(task: Task) -> Release[Tuned]:
@@ -63,7 +63,7 @@ def grid(task: Task) -> Release[Tuned]:
     def sampler(task: Task, variance: float) -> KnownNoiseSampler:
         return ListSampler(task.space, variance, points, seed=task.seed)
 
-    return _search(task, "grid", sampler, task.trials - len(points))
+    return search_privately(task, "grid", sampler, task.trials - len(points))
 
 
 def nonprivate(task: Task) -> Release[Tuned]:
@@ -73,7 +73,7 @@ def nonprivate(task: Task) -> Release[Tuned]:
 
     objective = task.objective
     study = open_study(None, "nonprivate", [objective.direction])
-    study.sampler = sampler = _by_model(task, 0.0)
+    study.sampler = sampler = model_sampler(task, 0.0)
     mean = BoundedMean(objective.records, objective.bounds, scale=1e-3 * (objective.bounds[1] - objective.bounds[0]))
 
     def more(running: int) -> bool:
@@ -101,19 +101,30 @@ def refuse_loud_noise(terms: ObservationTerms, accepted: bool) -> None:
         )
 
 
-def _by_model(task: Task, variance: float) -> KnownNoiseSampler:
+def model_sampler(task: Task, variance: float, first: int = 0) -> KnownNoiseSampler:
+    """A Gaussian process over the space of the task, or over its candidates."""
     from tacit.methods.sampler import KnownNoiseSampler
 
-    startup = min(task.trials, max(4, min(10, task.trials // 4)))
-    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=task.list_candidates(), seed=task.seed)
+    startup, listed = min(task.trials, max(4, min(10, task.trials // 4))), task.list_candidates()
+    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=listed, seed=task.seed, first=first)
 
 
-def _search(
-    task: Task, method: str, make_sampler: Callable[[Task, float], KnownNoiseSampler], keep: int
+def search_privately(
+    task: Task,
+    method: str,
+    make_sampler: Callable[[Task, float], KnownNoiseSampler],
+    keep: int,
+    *,
+    terms: ObservationTerms | None = None,
+    narrow: Callable[[Task, Observations], Task] = lambda task, observations: task,
 ) -> Release[Tuned]:
-    """Search with all but ``keep`` of the trials, choose, and confirm the choice with those."""
-    objective, distributions = task.objective, task.space.distributions
-    terms = ObservationTerms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
+    """Search with all but ``keep`` of the trials, choose, and confirm the choice with those.
+
+    ``narrow`` may make a draw of its own first, which ``terms`` pay for too, and give the task a smaller space.
+    """
+    objective = task.objective
+    if terms is None:
+        terms = ObservationTerms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
     refuse_loud_noise(terms, task.accept_noise)
     from tacit.run.study import SEARCH, describe_search, observed_trials, open_study  # loads Optuna
 
@@ -123,10 +134,12 @@ def _search(
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         where = folder.storage if folder is not None else task.storage
         study = open_study(where, task.study_name, [objective.direction], take_over=folder is not None)
-        study.sampler = sampler = make_sampler(task, terms.mechanism().scale ** 2)
         search = describe_search(study, task.space, method)
         observations = Observations(study, terms, ledger=task.ledger, noise=task.noise)
         study.set_user_attr(SEARCH, search)
+        task = narrow(task, observations)
+        study.sampler = sampler = make_sampler(task, terms.mechanism().scale ** 2)
+        distributions = task.space.distributions
         tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
         executor, width = task.executor, _width(task)
         if CHOSEN not in study.user_attrs:
