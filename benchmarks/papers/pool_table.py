@@ -4,9 +4,9 @@ Regret is 0 at the best known point and 1 at a typical one. Noise is that of one
 as a share of the distance between the two; for a pool it is the scale of the Gumbel noise on its choice. The levels are
 those of n = 5,000, 2,000, 1,000, 500 and 300 records at epsilon 1, delta 1e-6 where a typical setting loses 0.1, and
 the ends. Private observations have 50 trials, the stages 200 candidates and 50 trials, "pool" as many candidates as it
-has trials, "pool_many" 1,000. The expectation over the coins of a pool's choice is exact. The settings of the stages were
-chosen on other problems (seed 101 of bowl, valley, waves and basins; shares 0.15, 0.3 and 0.45, half-widths 0.15, 0.25
-and 0.35). A figure is one curve: its value is the regret at n = 1,000, its note all of it.
+has trials, "pool_many" 1,000. The expectation over the coins of a pool's choice is exact. The settings of the stages
+were chosen on other problems (seed 101 of bowl, valley, waves and basins; shares 0.15, 0.3 and 0.45, half-widths 0.15,
+0.25 and 0.35). A figure is one curve: its value is the regret at n = 1,000, its note all of it.
 
     python -m benchmarks pool_table --repeats 2       measures
     python -m benchmarks.papers.plan_table            writes the table of `tacit plan` from both results
