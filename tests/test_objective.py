@@ -5,6 +5,7 @@ import re
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,3 +120,26 @@ def test_an_object_that_is_not_there_is_refused_without_quoting_data(folder: Pat
     with pytest.raises(BadInput, match=re.escape(says)) as refused:
         import_object(spec)
     assert "8675309" not in str(refused.value)
+
+
+class Mine(ObjectiveError):
+    """A user's own kind of our error."""
+
+
+@pytest.mark.parametrize("kind", [ObjectiveError, Mine, ValueError, SystemExit])
+def test_what_the_users_code_raises_is_not_quoted_even_in_our_own_error(kind: type[BaseException]) -> None:
+    def losses(params: dict[str, Any]) -> Any:
+        raise kind("secret 42")
+
+    with pytest.raises(ObjectiveError, match=f"the objective raised {kind.__name__} in") as caught:
+        Objective(losses, 3, (0.0, 1.0)).losses({})
+    assert "42" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_our_own_refusal_inside_the_users_function_is_passed_on() -> None:
+    def losses(params: dict[str, Any]) -> Any:
+        return Objective(lambda p: 0.5, 3, (0.0, 1.0)).losses(params)
+
+    with pytest.raises(ObjectiveError, match="return the losses themselves, not their mean"):
+        Objective(losses, 3, (0.0, 1.0)).losses({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type_and_shape
 
 DIRECTIONS = ("minimize", "maximize")
+HOME = str(Path(__file__).parent) + os.sep
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,10 @@ def call_without_message(function: Callable[[Any], Any], argument: Any, what: st
     """The function's answer; an exception becomes an ObjectiveError without its message."""
     try:
         return function(argument)
-    except ObjectiveError:
-        raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
+        if isinstance(error, ObjectiveError) and frames and frames[-1].filename.startswith(HOME):
+            raise  # our own words, not those of a user who raises our error
         place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "an unknown place"
         kind = type(error).__name__
     raise ObjectiveError(

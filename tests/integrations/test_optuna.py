@@ -103,6 +103,21 @@ def test_caught_errors_lose_no_claim() -> None:
     assert [t.number for t in study.trials if t.value is not None] == list(range(0, 20, 2))
 
 
+def test_failures_are_bounded_since_each_tells_something() -> None:
+    calls = []
+
+    def fails(trial: Any) -> np.ndarray:
+        calls.append(trial.number)
+        raise ValueError("the record is ill")
+
+    study = study_in()
+    study.optimize(wrapped(fails, trials=10), n_trials=25, catch=(Exception,))
+    assert len(calls) == 10
+    with pytest.raises(BudgetRefused, match="10 evaluations of this study failed, as many as were paid for"):
+        study.optimize(wrapped(fails, trials=10), n_trials=1)  # another process, or another day
+    assert len(calls) == 10
+
+
 def test_threads_together_draw_no_more_than_was_paid_for() -> None:
     study = study_in()
     study.optimize(wrapped(trials=30), n_trials=45, n_jobs=4, catch=(BudgetRefused,))

@@ -192,3 +192,10 @@ def test_one_loss_per_record_is_needed(n):
 def test_bad_arguments_are_refused(arguments, rule):
     with pytest.raises(BadInput, match=rule):
         BoundedMean(**{"records": 10, "bounds": (0.0, 1.0), "scale": 0.1} | arguments)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["1e4000", "-1e4000", "nan", "inf"])
+def test_no_loss_however_long_makes_a_warning(loss):
+    mean = BoundedMean(3, (0.0, 1.0), scale=0.1)
+    assert mean.total(np.array([0.5, loss, 0.5], np.longdouble)) in (STEPS, 2 * STEPS)

@@ -79,7 +79,7 @@ def test_the_words_are_those_of_the_numbers() -> None:
     assert (
         "It holds whatever the data are. It presupposes of the user's code: each loss is computed from its own" in said
     )
-    assert "does not fail, or end early, because of what a record holds" in said
+    assert "does not fail, end early or take longer because of what a record holds" in said
 
 
 def test_no_page_file_or_source_says_the_false_sentence_any_more() -> None:

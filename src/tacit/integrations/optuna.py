@@ -17,7 +17,7 @@ import optuna
 from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
-from tacit.errors import BadInput, ObjectiveError, interval, type_and_shape
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, interval, type_and_shape
 from tacit.methods.observed import Observations, ObservationTerms
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SAFE = ("suggest_float", "suggest_int", "suggest_categorical", "params", "number", "distributions", "relative_params")
 PRUNING = "an intermediate value is a look at the private records that was not paid for. Leave out the pruner and train"
+FAILED = "tacit:failed"
 BEST_OBSERVED = "the best noisy observation: the trials do not share one search space, so no model was fitted to them"
 _binding = threading.Lock()  # one thread begins a study; shared, so that a wrapped objective can be pickled
 
@@ -65,9 +66,9 @@ def private(
     Edges. The trial after the last that was paid for raises BudgetRefused, which ends ``study.optimize``; give it
     ``n_trials=trials``. Pruning, user attributes and the study are out of the objective's reach, since they would carry
     private values out without noise. For the same reason, names and ranges of parameters must not depend on the
-    records. That an objective raised is seen by all who see the study; what it said is not shown. Two processes at the
-    end of the budget may lose a draw to each other; none is drawn twice. A copied study is a second study: nobody
-    counts the two together.
+    records. That an objective raised is seen by all who see the study, at most ``trials`` times; what it said is not
+    shown. Two processes at the end of the budget may lose a draw to each other; none is drawn twice. A copied study is
+    a second study: nobody counts the two together.
 
     >>> import numpy as np, optuna, tacit
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -115,6 +116,11 @@ class PrivateObjective:
         observations = self._observations(trial)
         if not observations.left():  # before the work; what is drawn is decided by the claim
             raise observations.used_up()
+        if sum(FAILED in t.user_attrs for t in trial.study.get_trials(deepcopy=False)) >= self.terms.trials:
+            raise BudgetRefused(
+                f"{self.terms.trials} evaluations of this study failed, as many as were paid for. Each failure may "
+                "tell something of the records, so there will be no more. Nothing was released"
+            )
         terms = observations.terms
         asked = Objective(self._losses_at, terms.records, terms.bounds, terms.direction)
         refused = ""
@@ -123,6 +129,7 @@ class PrivateObjective:
         except ObjectiveError as error:
             refused = str(error)
         if refused:  # raised anew: what it was raised from may quote a record, and Optuna logs it
+            trial.set_user_attr(FAILED, True)
             raise ObjectiveError(refused)
         return observations.observe(trial, total)
 

@@ -20,7 +20,10 @@ OWN = (
     "each loss is computed from its own record and public things alone: no other validation record, and nothing "
     "trained on one, had a part in it"
 )
-STEADY = "the objective does not fail, or end early, because of what a record holds"
+STEADY = (
+    "the objective does not fail, end early or take longer because of what a record holds; a study shows when its "
+    "trials began and ended"
+)
 LOSSES = (OWN, STEADY)
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one

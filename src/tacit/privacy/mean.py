@@ -85,7 +85,8 @@ class BoundedMean(Mechanism[float]):
         if array.ndim != 1 or array.dtype.kind not in "fiub":
             raise ObjectiveError(f"losses must be one number per record in one dimension, got {type_and_shape(array)}")
         low, high = self.bounds
-        unit = np.clip(array.astype(float), low, high)
+        with np.errstate(all="ignore"):  # a loss past all floats warns as it becomes infinite, and would tell of itself
+            unit = np.clip(array.astype(float), low, high)
         unit -= low
         unit /= self.width
         np.nan_to_num(unit, copy=False, nan=self.worst)

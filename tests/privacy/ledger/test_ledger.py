@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import copy
 import json
+import os
 import pickle
 import sqlite3
+import subprocess
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -355,3 +358,19 @@ def test_a_release_is_certified_end_to_end(ledger: Ledger) -> None:
     verdict = ledger.verify_certificate(json.loads(json.dumps(release.certificate())))
     assert verdict.paid, str(verdict)
     assert str(verdict).endswith("Paid for by this ledger.")
+
+
+@pytest.mark.postgres
+def test_the_password_of_a_ledger_is_not_in_its_pickle(postgres_url, monkeypatch):
+    url = sa.make_url(postgres_url).set(password="hunter2-secret").render_as_string(hide_password=False)
+    monkeypatch.delenv("TACIT_LEDGER", raising=False)
+    with Ledger.open(url, "icu", Budget.pure(1.0)) as made:
+        kept = pickle.dumps(made)
+        assert b"hunter2" not in kept
+        assert "hunter2" not in repr(made) + str(made.__reduce__())
+        with pickle.loads(kept) as again, copy.deepcopy(made) as third:
+            assert again.id == third.id == made.id
+    code = "import pickle, sys; sys.stdout.write(pickle.loads(sys.stdin.buffer.read()).id)"
+    for told in ({"TACIT_LEDGER": url}, {"PGPASSWORD": "hunter2-secret"}):
+        done = subprocess.run([sys.executable, "-c", code], input=kept, capture_output=True, env={**os.environ, **told})
+        assert done.stdout.decode() == made.id, done.stderr.decode()

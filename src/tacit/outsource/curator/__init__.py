@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -337,6 +337,9 @@ class Curator:
         self._state.close()
         if self._folder:
             self._folder.cleanup()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a curator holds private rows and is not pickled or copied; open another on the same state")
 
     def __enter__(self) -> Curator:
         return self

@@ -49,7 +49,7 @@ from tacit.privacy.ledger.chain import (
     stated,
 )
 from tacit.privacy.ledger.draws import Draws, add_tables, find_payment, name_charge
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Store, with_password, without_password
 from tacit.privacy.release import Payment
 
 __all__ = ["Entry", "Ledger", "Verdict"]
@@ -317,7 +317,9 @@ class Ledger:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._store.address, self.name, self._asked, self._record)
+        """Opened again where it is unpickled. The password does not travel; see with_password."""
+        there = self._store.address if self._store.path is not None else without_password(self._store.address)
+        return _reopened, (there, self.name, self._asked, self._record)
 
     def __repr__(self) -> str:
         try:
@@ -352,7 +354,8 @@ class Ledger:
 
 
 def _reopened(url: str, name: str, unit: str | None, record_refusals: bool) -> Ledger:
-    return Ledger.open(url, name, unit=unit, record_refusals=record_refusals)
+    address = with_password(url) if "://" in url else url
+    return Ledger.open(address, name, unit=unit, record_refusals=record_refusals)
 
 
 def _text(what: str, said: str, *, empty: bool) -> None:

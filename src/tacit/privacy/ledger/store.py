@@ -31,6 +31,24 @@ SETTINGS = sa.text(
 ).bindparams(wait=f"{PATIENCE}s")
 
 
+_secrets: dict[str, str] = {}  # addresses without a password, and with it: in this process alone
+
+
+def without_password(address: str) -> str:
+    """An address that may be pickled."""
+    bare = sa.make_url(address).difference_update_query(["password"])._replace(password=None)
+    return bare.render_as_string(hide_password=False)
+
+
+def with_password(address: str) -> str:
+    """The address to connect with: as this process knows it, or as TACIT_LEDGER has it; or as it is, for .pgpass."""
+    stated = os.environ.get("TACIT_LEDGER", "")
+    if address in _secrets or not stated.startswith("postgresql"):
+        return _secrets.get(address, address)
+    named = _parsed(stated).render_as_string(hide_password=False)
+    return named if without_password(named) == address else address
+
+
 class Store:
     """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes."""
 
@@ -42,7 +60,8 @@ class Store:
             self.shown = self.address = str(self.path)
         else:
             extra("psycopg", "postgres", "a ledger in PostgreSQL")
-            self.address = self.url.render_as_string(hide_password=False)  # to connect with, never to print
+            self.address = self.url.render_as_string(hide_password=False)  # to connect with, never to print or pickle
+            _secrets[without_password(self.address)] = self.address
             self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         self._engine, self._pid = self._make(), os.getpid()
 
