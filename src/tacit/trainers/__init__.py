@@ -27,6 +27,7 @@ TRAINERS: dict[str, str] = {
     "ridge": "descent:RIDGE",
     "logistic-lots": "descent:LOGISTIC_LOTS",
     "logistic-poisson": "descent:LOGISTIC_POISSON",
+    "output-perturbation": "perturbed_output:OUTPUT",
     "mlp": "perceptron:MLP",
     "mlp-numbers": "perceptron:MLP_NUMBERS",
     "ebm": "ebm:EBM",

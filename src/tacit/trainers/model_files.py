@@ -13,6 +13,7 @@ from tacit.schema import Column, Schema
 from tacit.trainers.additive import AdditiveScores
 from tacit.trainers.descent import LinearScores
 from tacit.trainers.perceptron import PerceptronScores
+from tacit.trainers.perturbed_output import UnitLinearScores
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.trained import FORMAT, PublishedModel, Trained
 from tacit.trainers.trainer import Model
@@ -21,6 +22,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], Model]] = {
     "linear": LinearScores.from_json,
     "additive": AdditiveScores.from_json,
     "perceptron": PerceptronScores.from_json,
+    "linear of unit rows": UnitLinearScores.from_json,
 }
 AS_JSON, AS_PICKLE = "model.json", "model.joblib"
 
