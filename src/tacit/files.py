@@ -1,9 +1,14 @@
-"""Files that only their owner may read, whatever the umask says. Everything private is made by these functions."""
+"""Files: those that only their owner may read, whatever the umask says, and those that a person asked for.
+
+Everything private is made by the functions that say so.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+from tacit.errors import BadInput
 
 FILE, FOLDER = 0o600, 0o700
 
@@ -57,3 +62,13 @@ def flush_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_file(path: str | Path, content: str | bytes) -> Path:
+    """Write a file that a person asked for, as the umask says; BadInput says why it cannot be written."""
+    target = Path(path)
+    try:
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise BadInput(f"{target} cannot be written: {error.strerror}") from None
+    return target

@@ -25,6 +25,7 @@ from tacit.charts.svg import (
     words,
 )
 from tacit.errors import BadInput, extra
+from tacit.files import write_file
 
 HEIGHT, LEFT, RIGHT, TOP, BELOW = 420, 64, 20, 18, 96
 BROAD, NARROW = 760, 360  # letters keep their size, so a phone needs a drawing of its own
@@ -63,17 +64,10 @@ class FrontChart:
 
     def save(self, target: str | Path) -> Path:
         """Write the chart as .svg, or as .png with tacit[plot]."""
-        place = Path(target)
-        try:
-            if place.suffix == ".svg":
-                place.write_text(self.svg + "\n", encoding="utf-8")
-            elif place.suffix == ".png":
-                place.write_bytes(self.png())
-            else:
-                raise BadInput(f"a drawing is saved as .svg or .png, got {place.name}")
-        except OSError as error:
-            raise BadInput(f"{place} cannot be written: {error.strerror}") from None
-        return place
+        kind = Path(target).suffix
+        if kind not in (".svg", ".png"):
+            raise BadInput(f"a drawing is saved as .svg or .png, got {Path(target).name}")
+        return write_file(target, self.svg + "\n" if kind == ".svg" else self.png())
 
     def draw(self, width: int) -> str:
         """The chart as SVG."""

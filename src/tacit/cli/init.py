@@ -13,6 +13,7 @@ from tacit.cli import config
 from tacit.cli.options import MODELS, algorithm_names, complete
 from tacit.cli.shell import AsJson, ask_person, print_result, remark
 from tacit.errors import BadInput, choice, count, interval, positive, probability
+from tacit.files import write_file
 from tacit.methods.registry import METHODS
 
 GOALS = {"tune": "tacit tune", "pareto": "tacit pareto", "outsource": "tacit curator serve"}
@@ -116,10 +117,7 @@ def init_command(
         tables |= {"verify": {"ledger": payer["ledger"]}} if goal == "tune" else {}
     text = HEAD.format(verb=GOALS[goal]) + "".join(_format_table(name, values) for name, values in tables.items())
     config.parse(file, text, ctx.find_root().command)  # what is written can be read
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{file} cannot be written: {error.strerror}") from None
+    write_file(file, text)
     if rows:
         remark(f"of {source} only the header was read")
     if goal == "tune" and n:

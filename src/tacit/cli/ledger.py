@@ -10,7 +10,8 @@ import typer
 
 from tacit.cli.options import LedgerUrl, complete, ledger_names, one_budget
 from tacit.cli.shell import PLAIN, AsJson, print_result
-from tacit.errors import BadInput, LedgerTampered
+from tacit.errors import LedgerTampered
+from tacit.files import write_file
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -132,10 +133,7 @@ def ledger_export(
     text = json.dumps(Ledger.open(ledger, name).export(), indent=1)
     if out is None:
         return typer.echo(text)
-    try:
-        out.write_text(text + "\n")
-    except OSError as error:
-        raise BadInput(f"{out} cannot be written: {error.strerror}") from None
+    write_file(out, text + "\n")
     if as_json:
         print_result({"name": name, "file": str(out)}, True, "")
     typer.echo(f"wrote {out}", err=True)

@@ -10,6 +10,7 @@ import typer
 from tacit.cli.options import search_budget
 from tacit.cli.shell import AsJson, print_result, remark
 from tacit.errors import BadInput
+from tacit.files import write_file
 
 
 def plan_command(
@@ -61,8 +62,4 @@ def plan_command(
 def _save(svg: str, path: Path) -> str:
     if path.suffix != ".svg":
         raise BadInput(f"a picture is saved as .svg, got {path.name}")
-    try:
-        path.write_text(svg + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}") from None
-    return str(path)
+    return str(write_file(path, svg + "\n"))

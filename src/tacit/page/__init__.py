@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import BadInput
+from tacit.files import write_file
 
 
 def asset(name: str) -> str:
@@ -81,12 +81,7 @@ class Page:
 
     def write(self, path: str | Path) -> Path:
         """Write the page and return its path."""
-        target = Path(path)
-        try:
-            target.write_text(self.html(), encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"{target} cannot be written: {error.strerror}") from None
-        return target
+        return write_file(path, self.html())
 
 
 def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True) -> str:

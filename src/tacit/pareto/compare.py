@@ -9,8 +9,9 @@ from typing import Any
 
 from tacit.charts.fronts import FrontChart
 from tacit.errors import BadInput, type_and_shape
+from tacit.files import write_file
 from tacit.pareto.chart import chart_of
-from tacit.pareto.front import Front, table_of, write_text
+from tacit.pareto.front import Front, table_of
 
 
 class Comparison:
@@ -48,7 +49,7 @@ class Comparison:
 
     def to_csv(self, path: str | Path) -> Path:
         """One table of all tested points."""
-        return write_text(path, table_of(self.fronts))
+        return write_file(path, table_of(self.fronts))
 
     def at(self, *, epsilon: float) -> dict[str, Any]:
         """The best tested point of each front at most ``epsilon``; None where there is none."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, positive, probability
+from tacit.files import write_file
 from tacit.pareto.dominance import hypervolume, nondominated
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.release import Payment, Release, plain
@@ -199,11 +200,11 @@ class Front:
 
     def to_csv(self, path: str | Path) -> Path:
         """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it."""
-        return write_text(path, table_of([self]))
+        return write_file(path, table_of([self]))
 
     def save(self, path: str | Path) -> Path:
         """The front as JSON in a file."""
-        return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+        return write_file(path, json.dumps(self.to_json(), indent=1) + "\n")
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.points)} of {len(self.tested)} tested points on the front"]
@@ -246,12 +247,3 @@ def _point(document: dict[str, Any]) -> Point:
     number = {k: float(document[k]) for k in ("epsilon", "utility", "best", "worst")}
     deviation = document["deviation"]
     return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), deviation=deviation)
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    target = Path(path)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{target} cannot be written: {error.strerror}") from None
-    return target
