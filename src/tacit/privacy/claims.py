@@ -146,7 +146,8 @@ class Claims:
         total = exact()
         self.begin()
         if not self.store.hidden:
-            self.store.claim(key, self.promise.draws)
+            # With a ledger its numbers decide: of several processes that claim the last draw at once, one gets it.
+            self.store.claim(key, self.promise.draws if self._counts is None else None)
             self.count()
         value = draw(total)
         self.store.keep(key, value)
@@ -171,6 +172,7 @@ class Claims:
             if self.promise.guarantee.budget is not None:
                 load_samplers()  # takes a second or more, in which a claim might be lost
             self._check(here, self.store.read("home"), lambda: self.store.write("home", str(here)))
+            self._refuse_without_ledger()
             self.pay()
             if self._ledger is not None and self.payment is not None and not self._single:
                 if not (self.store.shared or self.store.hidden) and self.recorded():
@@ -194,6 +196,7 @@ class Claims:
 
     def count(self) -> None:
         """Have the ledger count what the store has claimed by now; nothing without a ledger."""
+        self._refuse_without_ledger()  # looked at after the claim: whoever pays meanwhile counts that claim
         if self._counts is None or self.payment is None:
             return
         with _lock:
@@ -204,6 +207,13 @@ class Claims:
             elif not _number(self._counts, self.payment, self.promise.draws or 0):
                 self._exhausted = True
                 raise self.used_up()
+
+    def _refuse_without_ledger(self) -> None:
+        if self._ledger is None and (paid := self.store.read("payment")) is not None:
+            raise LedgerError(
+                f"this run was paid for by ledger {Payment.from_json(paid).name!r}, which counts its draws. Give that "
+                "ledger to go on. Nothing was drawn"
+            )
 
     def answer(self) -> Any:
         """The answer that this run has given, or None; of several, the one that the ledger recorded."""

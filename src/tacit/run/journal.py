@@ -24,7 +24,7 @@ from typing import Any
 
 from tacit.errors import BadInput, BudgetRefused
 from tacit.files import flush_folder, open_private
-from tacit.privacy.claims import FILE, MEMORY, Home, process_name
+from tacit.privacy.claims import FILE, MEMORY, Home, process_name, used_up
 
 LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
 
@@ -75,6 +75,8 @@ class Journal:
         return (self._kept.get(name),) if name in self._claimed else None
 
     def claim(self, name: str, most: int | None) -> None:
+        if most is not None and len(self._claimed) >= most:
+            raise used_up(most)
         self._append({"claim": name})
 
     def keep(self, name: str, value: Any) -> None:

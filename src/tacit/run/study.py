@@ -17,6 +17,7 @@ from tacit.errors import BadInput
 from tacit.run.study_store import CONFIRMS
 from tacit.space import Space
 
+PATIENCE = 60  # seconds to wait for another process that writes to the same file
 ATTEMPTS = 20  # to open a storage that other processes are making, over ten seconds
 SEARCH = "tacit:search"
 
@@ -29,7 +30,8 @@ def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over:
         storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)
     for attempt in range(ATTEMPTS):
         try:
-            study = optuna.create_study(storage=storage, study_name=name, directions=directions, load_if_exists=True)
+            where = _patient(storage) if isinstance(storage, str) else storage
+            study = optuna.create_study(storage=where, study_name=name, directions=directions, load_if_exists=True)
             break
         except Exception as error:  # Optuna and SQLAlchemy raise many kinds; none of them is about private data
             if attempt + 1 == ATTEMPTS or not (isinstance(storage, str) and _was_made_meanwhile(error)):
@@ -40,6 +42,13 @@ def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over:
         for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             study.tell(trial.number, state=TrialState.FAIL)
     return study
+
+
+def _patient(url: str) -> str | optuna.storages.RDBStorage:
+    """A storage that waits for other processes, where Optuna's own would give up after five seconds."""
+    if not url.startswith("sqlite"):
+        return url
+    return optuna.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": PATIENCE}})
 
 
 def _was_made_meanwhile(error: BaseException | None) -> bool:

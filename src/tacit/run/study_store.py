@@ -30,10 +30,14 @@ class StudyStore:
 
     def __init__(self, study: Study, terms: str = "terms") -> None:
         self.study, self.terms = study, terms
+        self._home: Home | None = None
 
     def home(self) -> Home:
         """By name and number, in the storage that holds it."""
-        return Home(*place_of(self.study._storage), f"study {self.study.study_name!r} ({self.study._study_id})")
+        if self._home is None or self._home.kind == MEMORY:  # a database stays where it is; a process may be forked
+            name = f"study {self.study.study_name!r} ({self.study._study_id})"
+            self._home = Home(*place_of(self.study._storage), name)
+        return self._home
 
     def read(self, name: str) -> Any:
         if name != "terms":
