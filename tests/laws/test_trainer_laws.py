@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tacit.privacy.noise import EXACT, Simulation
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.space import Space
 from tacit.trainers import TRAINERS, load
+from tacit.trainers.descent import DescentTrainer
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts, Trainer
 
 SENTINEL = 0.12345678901
@@ -92,12 +95,9 @@ def test_a_model_holds_no_row(trainer: Trainer) -> None:
     assert str(SENTINEL).encode() not in kept
 
 
-def test_neighbours_are_no_further_apart_than_the_base_allows(trainer: Trainer) -> None:
-    """A record at either corner of the clip among empty ones: epsilon measured from the model stays below the claim.
-
-    The bound fails by chance once in 10,000.
-    """
-    facts, mu = Facts(40, 1, trainer.task, shapes(trainer)[0].outputs), 2.0
+def measure_neighbours(trainer: Trainer, mu: float) -> float:
+    """Epsilon at delta = 1e-3 measured from models of a record at either corner of the clip, among empty ones."""
+    facts = Facts(40, 1, trainer.task, shapes(trainer)[0].outputs)
     space, noise = Space(trainer.space(facts)), Simulation(5)
     settings = trainer.calibrate(space.params([[0.0] * space.dimensions])[0], facts, base(mu))
 
@@ -107,5 +107,33 @@ def test_neighbours_are_no_further_apart_than_the_base_allows(trainer: Trainer) 
         rows = EncodedRows(X, target)
         return [float(trainer.train(rows, settings, facts, noise).scores(np.ones((1, 1)))[0, -1]) for _ in range(600)]
 
-    measured = lower_bound(outputs(1.0), outputs(-1.0), delta=1e-3, confidence=0.9999, family="gdp")
-    assert measured <= gdp_epsilon(mu, 1e-3)
+    return lower_bound(outputs(1.0), outputs(-1.0), delta=1e-3, confidence=0.9999, family="gdp")
+
+
+def test_neighbours_are_no_further_apart_than_the_base_allows(trainer: Trainer) -> None:
+    """The bound fails by chance once in 10,000."""
+    assert measure_neighbours(trainer, 2.0) <= gdp_epsilon(2.0, 1e-3)
+
+
+class Cheat(DescentTrainer):
+    """States the noise it was calibrated to and draws a twentieth of it."""
+
+    def train(self, rows: EncodedRows, settings: Any, facts: Facts, noise: Any) -> Any:
+        return super().train(rows, replace(settings, multiplier=settings.multiplier / 20), facts, noise)
+
+
+def test_a_trainer_that_ignores_its_noise_budget_is_caught() -> None:
+    assert measure_neighbours(Cheat("logistic"), 2.0) > gdp_epsilon(2.0, 1e-3)
+
+
+class Bold(DescentTrainer):
+    """Calibrated to twice the base."""
+
+    def calibrate(self, params: Any, facts: Facts, base: Base) -> Any:
+        return super().calibrate(params, facts, Base(2 * base.mu, base.table))
+
+
+def test_a_trainer_that_is_calibrated_above_the_base_is_caught() -> None:
+    facts, bold = Facts(400, 4, CLASSES, 2), Bold("logistic")
+    profile = bold.profile(bold.calibrate({"steps": 50, "rate": 1.0, "clip": 1.0}, facts, base()))
+    assert (profile.delta(EPSILONS) > base().table.delta(EPSILONS)).any()
