@@ -14,7 +14,7 @@ import numpy as np
 import uvicorn
 
 import tacit
-from tacit.outsource.curator.server import create_app
+from tacit.outsource.curator.app import create_app
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler import Prior
 from tacit.outsource.modeler.client import Client

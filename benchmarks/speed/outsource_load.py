@@ -153,7 +153,7 @@ before, start = anonymous(), time.perf_counter()
 curator = Curator(rows, answers, epsilon=3.0, delta=1e-7, state=folder + "/state")
 print(time.perf_counter() - start, peak[0] - before, flush=True)
 before = peak[0] = anonymous()
-serve(curator, tokens, port=0, ready=lambda url: print(url, flush=True))
+serve(curator, tokens, port=0, ready=lambda url, page: print(url, flush=True))
 print(peak[0] - before, flush=True)
 """
 )

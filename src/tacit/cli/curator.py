@@ -50,7 +50,11 @@ def serve_command(
     certificate: Annotated[str | None, typer.Option(help="TLS certificate, a PEM file.")] = None,
     key: Annotated[str | None, typer.Option(help="Its key, a PEM file.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="No TLS on a network: behind a proxy only.")] = False,
+    proxy: Annotated[
+        str | None, typer.Option(help="Addresses of proxies that say where a request comes from, commas between.")
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second for each modeler.")] = 50.0,
+    page_port: Annotated[int, typer.Option(help="Port of the curator's page, on this machine; 0 for any free.")] = 0,
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
     tokens: TokenFile = None,
@@ -68,7 +72,7 @@ def serve_command(
     extra("uvicorn", "service", "serving")
     from tacit.outsource.curator import Curator
     from tacit.outsource.curator.rows import PrivateAnswers
-    from tacit.outsource.curator.server import bound, serve
+    from tacit.outsource.curator.server import bind, serve
     from tacit.outsource.curator.tokens import CURATOR
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
@@ -78,7 +82,7 @@ def serve_command(
     kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
-        listening = stack.enter_context(bound(host, port, certificate=certificate, key=key, insecure=insecure))
+        listening = stack.enter_context(bind(host, port, certificate=certificate, key=key, insecure=insecure))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         held = Curator(
             *_load(rows, evaluate, columns),
@@ -101,14 +105,14 @@ def serve_command(
             held.stop(False)
         secret = None if CURATOR in {g.name for g in known.grants()} or known.path is None else known.grant(CURATOR)
 
-        def ready(url: str) -> None:
+        def ready(url: str, page: str) -> None:
             terms = held.published()
             size = f"{terms.rows} rows as {terms.columns} columns, transform {terms.transform}"
             remark(f"published {size}", quiet)
             remark(f"the table: {terms.guarantee}", quiet)
             remark(f"table and answers: {terms.whole}", quiet)
             fragment = f"#token={secret}" if secret else "  (a new token: tacit curator grant curator)"
-            remark(f"the curator's page: {url}/curator{fragment}", quiet and secret is None)
+            remark(f"the curator's page: {page}{fragment}", quiet and secret is None)
             typer.echo(json.dumps({"url": url}) if as_json else url)
             sys.stdout.flush()
 
@@ -118,9 +122,11 @@ def serve_command(
             known,
             host=host,
             port=port,
+            page_port=page_port,
             certificate=certificate,
             key=key,
             insecure=insecure,
+            proxies=[one.strip() for one in proxy.split(",")] if proxy else (),
             listening=listening,
             rate=rate,
             burst=max(1, int(2 * rate)),

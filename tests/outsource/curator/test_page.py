@@ -14,7 +14,7 @@ import pytest
 from outsource_parts import hill, some_rows
 
 from tacit.outsource.curator import Curator
-from tacit.outsource.curator.server import create_app
+from tacit.outsource.curator.app import create_app
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler.client import Client
 from tacit.outsource.protocol.terms import Refused

@@ -20,14 +20,17 @@ from outsource_parts import hill, some_rows
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.outsource.curator import Curator
+from tacit.outsource.curator.app import create_app
 from tacit.outsource.curator.gate import Bucket
-from tacit.outsource.curator.server import create_app, serve
+from tacit.outsource.curator.server import serve
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.modeler.client import Client
 from tacit.outsource.protocol.terms import Refused, Unreachable
 from tacit.outsource.protocol.wire import HEADER
-from tacit.privacy.noise import Simulation
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import EXACT, Simulation
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it recommends another transport
@@ -40,10 +43,9 @@ class Service:
     """A curator behind an application, with a token for alice, bob and the curator."""
 
     def __init__(self, folder: Path, evaluate: Any = None, address: str = "127.0.0.1", **settings: Any) -> None:
-        kept = {"queries": settings.pop("queries", 100)}
-        self.curator = Curator(
-            ROWS, hill(ROWS) if evaluate is None else evaluate, epsilon=1.0, delta=1e-3, noise=Simulation(0), **kept
-        )
+        own = {name: settings.pop(name) for name in ("queries", "state", "ledger", "noise") if name in settings}
+        how = hill(ROWS) if evaluate is None else evaluate
+        self.curator = Curator(ROWS, how, epsilon=1.0, delta=1e-3, **{"noise": Simulation(0), **own})
         self.tokens = Tokens(folder / "tokens.json", environment="")
         self.names = {name: self.tokens.grant(name) for name in ("alice", "bob", "curator")}
         self.log = folder / "audit.jsonl"
@@ -297,9 +299,73 @@ def test_the_curators_routes_are_for_this_machine_alone(make: Any) -> None:
 
 def test_health_and_description_are_open(make: Any) -> None:
     service = make()
-    assert service.http.get("/healthz").json() == {"status": "ok"}
+    for path in ("/healthz", "/readyz"):
+        assert service.http.get(path).json() == {"status": "ok", "failing": []}
     assert set(service.http.get("/openapi.json").json()["paths"]) >= {"/v1/study", "/v1/table", "/v1/queries"}
     assert {service.get(path).status_code for path in ("/docs", "/redoc")} == {404}  # they load scripts from elsewhere
+
+
+def test_health_tells_of_a_state_a_ledger_and_a_worker_that_fail(make: Any, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db", "rows", Budget.approximate(2.0, 1e-2))
+    service = make(state=tmp_path / "state", ledger=ledger, noise=EXACT)
+
+    def said(path: str) -> tuple[int, list[str]]:
+        service.http.app.state.health._asked = float("-inf")  # it asks once a second
+        answer = service.http.get(path)
+        return answer.status_code, answer.json()["failing"]
+
+    assert said("/healthz") == said("/readyz") == (200, [])
+    service.curator.stop()
+    assert (said("/healthz"), said("/readyz")) == ((200, []), (503, ["open"]))
+    service.curator.stop(False)
+    service.http.app.state.desk._queue.put(None)  # ends the thread, as nothing should
+    service.http.app.state.desk._thread.join()
+    assert said("/healthz") == (503, ["worker"])
+    assert service.ask([1]).status_code == 200  # which starts another one
+    assert said("/healthz") == (200, [])
+    (tmp_path / "ledger.db").rename(tmp_path / "away.db")
+    assert said("/healthz") == (503, ["ledger"])
+    (tmp_path / "away.db").rename(tmp_path / "ledger.db")
+    (tmp_path / "state" / "curator.db").write_bytes(b"not a database at all" * 300)
+    assert said("/healthz") == (503, ["state"])
+    assert service.get("/v1/answers").status_code == 503
+    assert service.ask([2], "request-2").status_code == 503
+    assert said("/readyz") == (503, ["open", "state", "worker"])
+
+
+class Odd(BaseException):
+    """Nothing that anybody catches."""
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, Odd, MemoryError])
+def test_whatever_an_evaluation_raises_the_next_one_is_answered(make: Any, kind: type[BaseException]) -> None:
+    def evaluate(row: np.ndarray) -> float:
+        if (row == ROWS[3]).all():
+            raise kind
+        return 1.0
+
+    service = make(evaluate)
+    assert service.ask([3]).status_code in (409, 503)
+    assert service.ask([4], "request-4").json()["answers"] == [{"row": 4, "value": 1.0}]
+    assert [e.row for e in service.curator.exchanges()] == [4]
+    assert service.http.get("/healthz").status_code == 200
+
+
+def test_behind_a_proxy_on_this_machine_nobody_is_taken_for_the_curator(make: Any) -> None:
+    service = make()
+    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"):
+        assert service.get("/v1/curator/status", "curator", **{header: "192.0.2.1"}).status_code == 404
+        assert service.get("/curator", "curator", **{header: "192.0.2.1"}).status_code == 404
+    apart = make(page_port=81)  # the test's client calls the service by port 80
+    assert apart.get("/v1/curator/status", "curator").status_code == 404
+    assert apart.get("/v1/study").status_code == 200
+    assert make(page_port=80).get("/v1/curator/status", "curator").status_code == 200
+
+
+def test_a_path_that_is_almost_right_sends_nobody_elsewhere(make: Any) -> None:
+    answer = make().http.get("/v1/study/", headers={"Host": "elsewhere.example"}, follow_redirects=False)
+    assert answer.status_code in (401, 404)
+    assert "location" not in answer.headers
 
 
 def test_serving_a_network_without_tls_is_refused(make: Any) -> None:

@@ -333,6 +333,23 @@ class Curator:
         """Answer nobody from now on, or with False answer again; survives a restart."""
         self._state.stop(stopped)
 
+    def stopped(self) -> str | None:
+        """Since when nobody is answered, or None."""
+        return self._state.stopped()
+
+    def reachable(self) -> dict[str, bool]:
+        """Whether the state, and the ledger if there is one, can be read now."""
+
+        def reads(look: Callable[[], Any]) -> bool:
+            try:
+                look()
+            except TacitError:
+                return False
+            return True
+
+        parts = {"state": reads(self._state.stopped)}
+        return parts if self.ledger is None else {**parts, "ledger": reads(self.ledger.remaining)}
+
     def close(self) -> None:
         self._state.close()
         if self._folder:

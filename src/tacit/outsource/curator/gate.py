@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
@@ -18,7 +19,10 @@ from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
 
 Scope = MutableMapping[str, Any]
-OPEN_PATHS = ("/healthz", "/openapi.json", "/curator")
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/curator")
+FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
+SECONDS = 10.0  # to send the body of a request
+Response = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
 class Bucket:
@@ -62,9 +66,19 @@ class Gate:
     """
 
     def __init__(
-        self, app: Any, *, tokens: Tokens, audit: Audit, rate: float, burst: int, most: int, remote: bool
+        self,
+        app: Any,
+        *,
+        tokens: Tokens,
+        audit: Audit,
+        rate: float,
+        burst: int,
+        most: int,
+        remote: bool,
+        page_port: int | None = None,
     ) -> None:
         self.app, self.tokens, self.audit, self.most, self.remote = app, tokens, audit, most, remote
+        self.page_port = page_port
         self._rate, self._failures = Bucket(rate, burst), Bucket(1.0, 20)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -81,25 +95,24 @@ class Gate:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
-            body = None if refusal else await self._body(scope, receive)
-            if refusal is None and body is None:
-                refusal = _response(413, "size", f"a request has at most {self.most} bytes")
+            refusal, body = self._refusal(scope), b""
+            if refusal is None:
+                refusal, body = await self._body(scope, receive)
             if refusal is not None:
                 await _send(watched, *refusal)
             else:
-                await self.app(scope, _replay(body or b"", receive), watched)
+                await self.app(scope, _replay(body, receive), watched)
         finally:
             who = scope["state"].get("who")
             spent = round(1e3 * (time.perf_counter() - start), 1)
             what = {"who": who, "method": scope["method"], "path": scope["path"][:200], "status": seen["status"]}
             self.audit.write({**what, "milliseconds": spent, **about})
 
-    def _refusal(self, scope: Scope) -> tuple[int, list[tuple[bytes, bytes]], bytes] | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         path, headers = scope["path"], dict(scope["headers"])
         client = (scope.get("client") or ("", 0))[0]
         for_curator = path == "/curator" or path.startswith("/v1/curator")
-        if for_curator and not self.remote and not _loopback(client):
+        if for_curator and not self._at_curators(scope, client):
             return _response(404, "not found", "there is nothing here")
         if path in OPEN_PATHS:
             wait = self._rate.wait(f"open {client}")
@@ -118,21 +131,39 @@ class Gate:
             return _response(426, "protocol", f"this curator speaks protocol {PROTOCOL}; use a tacit that does too")
         return None
 
-    async def _body(self, scope: Scope, receive: Any) -> bytes | None:
-        """The whole body, or None if it is too large: read no further than the limit."""
-        said = dict(scope["headers"]).get(b"content-length", b"0")
+    def _at_curators(self, scope: Scope, client: str) -> bool:
+        """Whether a request comes from where the curator sits. An address says little: a proxy here is here too."""
+        if self.remote:
+            return True
+        if self.page_port is not None:
+            return (scope.get("server") or ("", 0))[1] == self.page_port
+        return _loopback(client) and not any(name in FORWARDED for name, _ in scope["headers"])
+
+    async def _body(self, scope: Scope, receive: Any) -> tuple[Response | None, bytes]:
+        """The whole body, or a refusal: read no further than the limit, and never used if it was cut short."""
+        headers = dict(scope["headers"])
+        said = headers.get(b"content-length", b"0")
+        if b"transfer-encoding" in headers and b"content-length" in headers:  # where two readers may disagree
+            return _response(400, "framing", "a body has a length or comes in chunks, not both", close=True), b""
+        large = _response(413, "size", f"a request has at most {self.most} bytes", close=True)
         if not said.isdigit() or int(said) > self.most:
-            return None
-        body: bytes = b""
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return body
-            body += bytes(message.get("body", b""))
-            if len(body) > self.most:
-                return None
-            if not message.get("more_body"):
-                return body
+            return large, b""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return _response(
+                            400, "cut", "the request was cut short. Nothing was evaluated", close=True
+                        ), b""
+                    body += bytes(message.get("body", b""))
+                    if len(body) > self.most:
+                        return large, b""
+                    if not message.get("more_body"):
+                        return None, bytes(body)
+        except TimeoutError:
+            return _response(408, "late", f"the request took more than {SECONDS:g} seconds to send", close=True), b""
 
 
 def _replay(body: bytes, receive: Any) -> Any:
@@ -155,12 +186,12 @@ def _loopback(client: str) -> bool:
         return False
 
 
-def _response(status: int, error: str, message: str) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def _response(status: int, error: str, message: str, *, close: bool = False) -> Response:
     body = json.dumps({"error": error, "message": message}).encode()
-    return status, [(b"content-type", b"application/json")], body
+    return status, [(b"content-type", b"application/json"), *([(b"connection", b"close")] if close else [])], body
 
 
-def _slow(wait: float) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def _slow(wait: float) -> Response:
     status, headers, body = _response(429, "rate", "too many requests; wait as Retry-After says")
     return status, [*headers, (b"retry-after", str(max(1, round(wait + 0.5))).encode())], body
 

@@ -59,7 +59,10 @@ class Pending(Message):
 
 
 class Health(Message):
-    status: Literal["ok"] = "ok"
+    """Whether the service can answer, and by name what keeps it from that."""
+
+    status: Literal["ok", "failing"] = "ok"
+    failing: list[str] = []
 
 
 class Stop(Message):

@@ -1,0 +1,165 @@
+"""The curator's service as an application: routes and what they answer. FastAPI; who gets in is up to the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError
+from tacit.outsource.curator import Curator, page
+from tacit.outsource.curator.desk import Desk
+from tacit.outsource.curator.gate import Audit, Gate
+from tacit.outsource.curator.tokens import Tokens
+from tacit.outsource.protocol import wire
+from tacit.outsource.protocol.terms import Refused
+
+ABOUT = "A curator publishes a table that stands for private rows, and answers for single rows of it."
+STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422}
+NOT_NOW = "the curator cannot answer now; try again"
+
+
+class Health:
+    """Whether state, ledger and worker can be used, asked of them at most once a second."""
+
+    def __init__(self, curator: Curator, desk: Desk) -> None:
+        self._curator, self._desk = curator, desk
+        self._asked, self._parts = float("-inf"), dict[str, bool]()
+
+    def parts(self) -> dict[str, bool]:
+        if time.monotonic() - self._asked >= 1.0:
+            self._parts = {**self._curator.reachable(), "worker": self._desk.works() and not self._desk.fault}
+            self._asked = time.monotonic()
+        return self._parts
+
+
+def create_app(
+    curator: Curator,
+    tokens: Tokens,
+    *,
+    rate: float = 50.0,
+    burst: int = 100,
+    most: int = 1 << 16,
+    patience: float = 20.0,
+    audit: Path | None = None,
+    remote: bool = False,
+    page_port: int | None = None,
+) -> FastAPI:
+    """The service as an ASGI application.
+
+    ``rate`` and ``burst`` bound each modeler's requests a second, ``most`` the bytes of a request, ``patience`` the
+    seconds a query waits before the modeler is told to come back. What only the curator may see is shown on
+    ``page_port`` alone, which nobody forwards; without one, to whoever is on this machine and came through no proxy.
+    ``remote`` shows it everywhere, to whoever has the curator's token.
+    """
+    app = FastAPI(
+        title="tacit curator", version="1", description=ABOUT, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
+    desk = Desk(curator)
+    health = Health(curator, desk)
+    app.state.desk, app.state.health = desk, health
+    app.add_middleware(
+        Gate, tokens=tokens, audit=Audit(audit), rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
+    )
+    refusals: dict[int | str, dict[str, Any]] = {
+        **{code: {"model": wire.Refusal} for code in (400, 403, 404, 409, 413, 422, 426, 429, 503)},
+        401: {"description": "no token, a wrong one or a revoked one; the body is empty"},
+    }
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        fields = sorted({".".join(str(part) for part in e["loc"]) for e in error.errors()})
+        return _refusal(422, "invalid", f"not a message of this protocol: {', '.join(fields)[:500]}")
+
+    @app.exception_handler(HTTPException)
+    async def unusual(_: Request, error: HTTPException) -> JSONResponse:
+        return _refusal(error.status_code, "http", str(error.detail))
+
+    @app.exception_handler(TacitError)
+    async def failing(_: Request, error: TacitError) -> JSONResponse:
+        return _refusal(503, "state", NOT_NOW)
+
+    @app.get("/healthz", response_model=wire.Health, responses={503: {"model": wire.Health}})
+    def healthy() -> Any:
+        """Whether state, ledger and worker can be used. If not for long, start the service again."""
+        return _health(health.parts())
+
+    @app.get("/readyz", response_model=wire.Health, responses={503: {"model": wire.Health}})
+    def ready() -> Any:
+        """Whether a query would be answered now: all is well and the curator has not stopped the study."""
+        parts = health.parts()
+        return _health({**parts, "open": parts["state"] and curator.stopped() is None})
+
+    @app.get("/v1/study", response_model=wire.Terms, responses=refusals)
+    def study() -> Any:
+        return curator.published().to_json()
+
+    @app.get("/v1/table", response_class=StreamingResponse, responses=refusals)
+    def table(start: Annotated[int, Query(ge=0, le=2**31 - 1, description="chunk to begin with")] = 0) -> Any:
+        """The published table in frames (see tacit.outsource.protocol.frames)."""
+        return StreamingResponse(curator.frames(start), media_type="application/octet-stream")
+
+    @app.get("/v1/answers", responses=refusals)
+    def answers(request: Request) -> wire.Answers:
+        """All that this modeler was told, oldest first."""
+        return wire.Answers.of(curator.answers(modeler=request.state.who))
+
+    @app.post("/v1/queries", response_model=wire.Answers, responses={**refusals, 202: {"model": wire.Pending}})
+    async def queries(query: wire.Query, request: Request) -> Any:
+        request.state.audit.update(request=query.request, rows=query.rows[:20], count=len(query.rows))
+        waiting = asyncio.wrap_future(desk.submit(request.state.who, query.request, query.rows))
+        try:
+            told = await asyncio.wait_for(asyncio.shield(waiting), patience)
+        except TimeoutError:
+            waiting.add_done_callback(lambda f: f.cancelled() or f.exception())
+            return JSONResponse(wire.Pending().model_dump(), 202)
+        except Refused as error:
+            return _refusal(STATUS[error.code], error.code, str(error))
+        except BudgetRefused:
+            return _refusal(403, "budget", "the privacy budget is used up. Nothing was evaluated for you")
+        except BadInput as error:
+            return _refusal(422, "invalid", str(error))
+        except ObjectiveError as error:
+            return _refusal(409, "evaluation", str(error))
+        except Exception:
+            return _refusal(503, "state", NOT_NOW)
+        return wire.Answers.of(told, query.request)
+
+    @app.get("/curator", response_class=HTMLResponse)
+    def curator_page() -> HTMLResponse:
+        return HTMLResponse(page.HTML, headers=page.HEADERS)
+
+    @app.get("/v1/curator/status", responses=refusals)
+    def status() -> dict[str, Any]:
+        granted = [{"name": g.name, "revoked": g.revoked} for g in tokens.grants()]
+        return {**curator.status(), "tokens": granted}
+
+    @app.get("/v1/curator/page", responses=refusals)
+    def study_parts() -> dict[str, Any]:
+        """The parts of the curator's page, as HTML, and whether the study is stopped."""
+        standing = page.Standing.of_service(curator.status(), {g.name: g.revoked for g in tokens.grants()})
+        shown = page.study_page(standing)
+        return {"stopped": bool(standing.stopped), "html": "".join(shown.parts.values())}
+
+    @app.post("/v1/curator/stop", responses=refusals)
+    def stop(wanted: wire.Stop) -> wire.Stop:
+        curator.stop(wanted.stopped)
+        return wanted
+
+    return app
+
+
+def _refusal(status: int, error: str, message: str) -> JSONResponse:
+    return JSONResponse(wire.Refusal(error=error, message=message).model_dump(), status)
+
+
+def _health(parts: dict[str, bool]) -> JSONResponse:
+    well = all(parts.values())
+    told = wire.Health(status="ok" if well else "failing", failing=sorted(p for p, ok in parts.items() if not ok))
+    return JSONResponse(told.model_dump(), 200 if well else 503)

@@ -1,0 +1,134 @@
+"""Connections, before any of them is a request: how many, how many from one address, how long a head may take.
+
+Whoever sends nothing, or a request's head byte by byte, needs no token and costs nothing; so such a connection may not
+cost the service much either. A connection *waits* while no request of it is being answered. Of those that wait there
+are only so many, in all and from one address: the one that has waited longest makes room for a new one, those first
+that never asked for anything. None waits longer than a few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many connections a service holds, and for how long they may wait."""
+
+    connections: int = 1000
+    waiting: int = 400
+    waiting_of_address: int = 200
+    seconds: float = 10.0  # to send the head of a request, or its body; to agree on TLS
+    proxies: Collection[str] = ()  # addresses of which many connections are as good as from many addresses
+
+    @classmethod
+    def here(cls, proxies: Collection[str] = ()) -> Limits:
+        """Limits that fit the descriptors that this process may open, after asking for as many as it can get."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+        room = 4096 if soft == resource.RLIM_INFINITY else soft
+        return cls(min(1000, room // 2), min(400, room // 4), min(200, room // 5), proxies=proxies)
+
+
+class Door:
+    """The connections of one service, those that wait in the order in which they began to."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._there: set[Guarded] = set()
+        self._waiting: dict[Guarded, None] = {}  # never asked for anything
+        self._idle: dict[Guarded, None] = {}  # asked before, and may again
+
+    def enter(self, connection: Guarded) -> None:
+        """A new connection: it waits. Others make room for it, or it is closed at once."""
+        self._there.add(connection)
+        self.wait(connection)
+        if len(self._there) > self.limits.connections and not self._close_oldest():
+            connection.drop()
+
+    def wait(self, connection: Guarded) -> None:
+        """A connection waits from now on, for the first time or again."""
+        self.serve(connection)
+        (self._idle if connection.asked else self._waiting)[connection] = None
+        same = [c for c in (*self._waiting, *self._idle) if c.address == connection.address]
+        if len(same) > self.limits.waiting_of_address and connection.address not in self.limits.proxies:
+            same[0].drop()
+        elif len(self._waiting) + len(self._idle) > self.limits.waiting:
+            self._close_oldest()
+
+    def serve(self, connection: Guarded) -> None:
+        """A connection no longer waits: it has asked for something."""
+        self._waiting.pop(connection, None)
+        self._idle.pop(connection, None)
+
+    def leave(self, connection: Guarded) -> None:
+        self.serve(connection)
+        self._there.discard(connection)
+
+    def _close_oldest(self) -> bool:
+        oldest = next(iter(self._waiting), None) or next(iter(self._idle), None)
+        if oldest is not None:
+            oldest.drop()
+        return oldest is not None
+
+
+class Guarded(H11Protocol):
+    """uvicorn's connection, watched by a door."""
+
+    door: Door
+    asked = False
+    address = ""
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self._watch()
+        self.door.enter(self)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.asked = True
+            self._unwatch()
+            self.door.serve(self)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self._watch()
+            self.door.wait(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
+        self.door.leave(self)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Close without a word: whoever is there sent no request."""
+        self._unwatch()
+        self.door.leave(self)
+        self.transport.abort()
+
+    def _watch(self) -> None:
+        self._unwatch()
+        self._late = self.loop.call_later(self.door.limits.seconds, self.drop)
+
+    def _unwatch(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+def protocol(limits: Limits) -> type[Any]:
+    """uvicorn's protocol class with a door of its own."""
+    return type("GuardedHere", (Guarded,), {"door": Door(limits)})
