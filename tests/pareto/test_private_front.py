@@ -171,7 +171,8 @@ def test_exact_results_mixed_in_and_another_ledger_are_refused(ledger: Ledger, t
     with pytest.raises(LedgerError, match="that payment is of ledger 'test set'"):
         discover(Toy(), **ASKED, private=PrivateTest(BUDGET, other), storage=storage)
     study = optuna.load_study(study_name="pareto", storage=storage)
-    study.tell(study.ask(fixed_distributions=Space(Toy().space).distributions), [1.0, 0.5])
+    mixed_in = study.ask(fixed_distributions=Space(Toy().space).distributions)
+    study.tell(mixed_in, [float(Toy().epsilons([mixed_in.params], ASKED["delta"])[0]), 0.5])
     with pytest.raises(BadInput, match="not privately observed"):
         discover(Toy(), **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
 
