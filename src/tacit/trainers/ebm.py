@@ -30,7 +30,7 @@ from tacit.trainers.descent import LOUDEST, add_noise
 from tacit.trainers.linear_losses import LOSSES, score_count
 from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 
-COUNTS = 0.1  # share of the squared mu that goes to the counts of the bins
+COUNTS = 0.05  # share of the squared mu that goes to the counts of the bins
 CELLS = 24  # of a number, besides its cuts
 COUNT_BITS, SUM_BITS = 20, 52
 LEAST = 0.02  # share of the records that a leaf counts for at least: small leaves move slowly
@@ -102,7 +102,7 @@ class BoostingTrainer:
             "rounds": Int(4, 40, log=True),
             "rate": Float(0.3, 3.0, log=True),
             "leaves": Int(3, 16, log=True),
-            "clip": Float(0.2, 1.0, log=True),
+            "clip": Float(0.3, 0.8, log=True),
         }
 
     def calibrate(self, params: Params, facts: Facts, base: Base) -> Boosting:
