@@ -86,7 +86,7 @@ def test_json_is_one_document_and_nothing_else() -> None:
 
 
 def test_without_a_method_all_are_listed() -> None:
-    assert {k["method"] for k in json.loads(run("--json").stdout)} == {*GAMES, "outsource"}
+    assert {k["method"] for k in json.loads(run("--json").stdout)} == {*GAMES, "outsource", "objective"}
     assert "published projection" in run().stdout
 
 

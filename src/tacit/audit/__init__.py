@@ -3,6 +3,7 @@
     tacit.audit.lower_bound(outputs, outputs_of_neighbour, delta=1e-5)      a bound from outputs that you drew
     tacit.audit.run_game("observed", 1000, executor=pool, out="audit")      a whole method on its worst neighbours
     tacit.audit.compared(run, data, neighbour)                              two runs, seen from within
+    tacit.audit.check_objective(objective, records, space)                  whether each loss has a record of its own
     tacit.audit.known_rows(published, rows, 3)                              what a published table gives back
 
 The bounds see nothing of how an output was made. Games, in ``tacit.audit.games``, run whole methods; ``run_game`` is
@@ -16,6 +17,7 @@ from tacit.audit.bounds import counted, lower_bound, mu_bound
 from tacit.audit.canaries import one_run_bound
 from tacit.audit.game import Audit, Game
 from tacit.audit.gaussian_pairs import gaussian_delta, gaussian_epsilon
+from tacit.audit.premises import check_objective
 from tacit.audit.recorder import Recorder, compared
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ __all__ = [
     "Audit",
     "Game",
     "Recorder",
+    "check_objective",
     "compared",
     "counted",
     "gaussian_delta",

@@ -18,6 +18,9 @@ def audit_command(
     method: Annotated[
         str | None, typer.Argument(help="A method, or module:mechanism; none lists them.", autocompletion=game_names)
     ] = None,
+    objective: Annotated[str | None, typer.Argument(help="With objective: module:function.")] = None,
+    data: Annotated[str | None, typer.Option(help="With objective: module:name of its records.")] = None,
+    space: Annotated[Path | None, typer.Option(help="With objective: search space, TOML or JSON.")] = None,
     trials: Annotated[int | None, typer.Option(help="Runs on each data set, fixed in advance.")] = None,
     confidence: Annotated[float, typer.Option(help="That the bound holds.")] = 0.99,
     exact: Annotated[bool | None, typer.Option("--exact/--simulated", help="Release-grade or seeded noise.")] = None,
@@ -44,6 +47,8 @@ def audit_command(
       tacit audit outsource --rows loans.csv --columns amount,rate,income \\
         --scale 9000,0.04,5e4
       tacit audit my_module:mechanism --epsilon 1
+      tacit audit objective mymodel:losses --data mymodel:records \\
+        --space space.toml
     """
     from tacit.audit.games import GAMES
     from tacit.audit.play import run_game
@@ -51,6 +56,10 @@ def audit_command(
     from tacit.report.pages.audit import write
 
     count("seed", seed, least=0)
+    if method == "objective":
+        return _objective(objective, data, space, trials, seed, as_json)
+    if objective is not None or data is not None or space is not None:
+        raise BadInput("a second name, --data and --space go with tacit audit objective")
     if method == "outsource":
         if mu is not None or out is not None:
             raise BadInput(
@@ -63,6 +72,8 @@ def audit_command(
     if method is None:
         games = {name: make() for name, make in GAMES.items()}
         known = [{"method": name, "claim": str(g.claim or "none"), "about": g.about} for name, g in games.items()]
+        about = "whether each loss of yours depends on its own record alone: mymodel:losses --data --space"
+        known.append({"method": "objective", "claim": "none", "about": about})
         known.append(
             {"method": "outsource", "claim": "none", "about": "the known-row attack on a table of yours: --rows"}
         )
@@ -81,6 +92,27 @@ def audit_command(
     document = {**audit.to_json(), **({"files": files} if files else {})}
     print_result(document, as_json, str(audit) + "".join(f"\nwrote {file}" for file in files))
     if audit.verdict == "BROKEN":
+        raise typer.Exit(1)
+
+
+def _objective(
+    spec: str | None, data: str | None, space: Path | None, trials: int | None, seed: int, as_json: bool
+) -> None:
+    """Single records of the user's own data are replaced: no other loss may move."""
+    import sys
+
+    from tacit.audit.premises import check_objective, reading, takes_records
+    from tacit.objective import import_object
+    from tacit.space import Space
+
+    if spec is None or data is None or space is None:
+        raise BadInput("tacit audit objective needs module:function, --data module:name and --space FILE")
+    function, records = import_object(spec), import_object(data, "records", "mymodel:records")
+    module, _, name = data.partition(":")
+    asked = function if takes_records(function) else reading(sys.modules[module], name, function)
+    found = check_objective(asked, records, Space.read(space), replacements=20 if trials is None else trials, seed=seed)
+    print_result(found.to_json(), as_json, str(found))
+    if not found.holds:
         raise typer.Exit(1)
 
 
