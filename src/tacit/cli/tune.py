@@ -221,8 +221,8 @@ def format_release(release: Release[Tuned], paths: dict[str, str]) -> str:
     width = max(len(name) for name in value.params)
     lines = ["", "Released", *(f"  {name:{width}}  {_short(v)}" for name, v in value.params.items())]
     if value.score is not None:
-        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
-        lines.append(f"  {'score':{width}}  {value.score:.4g}{bar}")
+        lines.append(f"  {'score':{width}}  {value.score:.4g}")
+        lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in value.intervals()]
     if value.noise is not None:
         lines.append(
             f"  noise of one observation: standard deviation {value.noise:.2g}, {len(value.trials)} observations"

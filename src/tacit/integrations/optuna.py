@@ -18,10 +18,10 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, interval, type_and_shape
-from tacit.methods.observed import Observations, ObservationTerms
+from tacit.methods.observed import AT_ONCE, Observations, ObservationTerms, simultaneous_deviation
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
-from tacit.methods.tuned import Tuned
+from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
@@ -138,8 +138,9 @@ class PrivateObjective:
 
         Guarantee. That of the study: it is post-processing.
         Edges. Where the trials do not share one search space, the answer is the best noisy value, which flatters; the
-        release says so in ``value.details``. A ledger records one release per payment: with a ledger, release at the
-        end. Calling again without new trials returns the same release.
+        release says so in ``value.details``, and its interval counts that all observations competed. A ledger records
+        one release per payment: with a ledger, release at the end. Calling again without new trials returns the
+        same release.
         """
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if "tacit:terms" not in study.user_attrs or not done:
@@ -220,18 +221,21 @@ def _answer(study: optuna.Study, observations: Observations) -> Tuned:
     details = {}
     if common and all(t.params.keys() == common.keys() for t in done):
         params, answer = KnownNoiseSampler(Space(common), scale**2).answer(study)
-        score, deviation = answer.value, answer.deviation
+        score, details["score"] = answer.value, f"the model of all observations; {AT_ONCE}"
     else:
         best = study.best_trial
-        params, score, deviation = dict(best.params), float(best.value or 0.0), scale
-        details["answer"] = BEST_OBSERVED
+        params, score = dict(best.params), float(best.value or 0.0)
+        details |= {"answer": BEST_OBSERVED, "score": f"the best noisy observation; {AT_ONCE}"}
+    observed = observed_trials(study)
+    deviation, score = simultaneous_deviation(score, params, observed, scale), min(max(score, low), high)
     return Tuned(
         params,
-        min(max(score, low), high),
+        score,
         "observed",
         observations.terms.direction,
         deviation=deviation,
         noise=scale,
-        trials=observed_trials(study),
+        trials=observed,
         details=details,
+        sampling=sampling_deviation(score, 1.96 * deviation, (low, high), observations.terms.records),
     )

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.observed import UNIT
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
-from tacit.methods.tuned import Tuned
+from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
@@ -187,7 +187,7 @@ def _tuned(terms: Terms, listed: list[Params], scale: float, winner: float, scor
         f"noise of scale {scale:.2g} on each mean, chose among them",
         "score": f"the mean loss of the released parameters, with {law} noise of its own",
     }
-    return Tuned(
+    value = Tuned(
         listed[int(winner)],
         min(max(score, low), high),
         "pool",
@@ -196,6 +196,8 @@ def _tuned(terms: Terms, listed: list[Params], scale: float, winner: float, scor
         law=law.lower(),
         details=details,
     )
+    reach, o = value.half_width or 0.0, terms.objective
+    return replace(value, sampling=sampling_deviation(float(value.score or 0.0), reach, o.bounds, o.records))
 
 
 def list_pool(task: Task, size: int) -> list[Params]:

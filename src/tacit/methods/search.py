@@ -18,10 +18,20 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadInput, LedgerError, TacitError, count
 from tacit.methods.case import Case
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
-from tacit.methods.observed import CHOSEN, UNIT, Observations, ObservationTerms, ObservedTrials, confirm, confirmations
+from tacit.methods.observed import (
+    AT_ONCE,
+    CHOSEN,
+    UNIT,
+    Observations,
+    ObservationTerms,
+    ObservedTrials,
+    confirm,
+    confirmations,
+    simultaneous_deviation,
+)
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
-from tacit.methods.tuned import Tuned
+from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest
 from tacit.run.evaluate import result, submit_losses
@@ -182,21 +192,25 @@ def _release(
     if (given := observations.answer()) is not None:  # called again: the same answer, to the last digit
         observations.give(given, digest(Tuned.from_json(given)))
         return Release(Tuned.from_json(given), observations.guarantee, observations.payment)
-    score, deviation, source = answer.value, answer.deviation, "the model of all observations"
+    observed = observed_trials(study)
+    score, source = answer.value, f"the model of all observations; {AT_ONCE}"
+    deviation = simultaneous_deviation(score, params, observed, observations.mechanism.scale)
     fresh = confirmed_values(study, params)
     if fresh:
         score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
         source = f"the mean of {len(fresh)} observations made after the choice"
-    low, high = observations.terms.bounds
+    low, high = bounds = observations.terms.bounds
+    score = min(max(score, low), high)
     value = Tuned(
         params,
-        min(max(score, low), high),
+        score,
         method,
         observations.terms.direction,
         deviation=deviation,
         noise=observations.mechanism.scale,
-        trials=observed_trials(study),
+        trials=observed,
         details={"score": source},
+        sampling=sampling_deviation(score, 1.96 * deviation, bounds, observations.terms.records),
     )
     try:
         observations.give(value.to_json(), digest(value))

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.methods.registry import METHODS
 from tacit.privacy.release import plain
 
-LATER = ("law",)
+LATER = ("law", "sampling")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Tuned:
     ``deviation`` is the standard deviation of the score as the method knows it; ``noise`` that of one noisy
     observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds what a
     method adds, such as the bounds of its theorems. ``law`` is that of the score's noise, "gaussian" or "laplace",
-    where the method has both.
+    where the method has both. ``sampling`` bounds the standard deviation of the score over data sets of so many
+    records: for new data it counts besides the noise.
     """
 
     __released__ = True
@@ -33,6 +34,7 @@ class Tuned:
     trials: list[dict[str, Any]] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
     law: str = ""
+    sampling: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -47,6 +49,32 @@ class Tuned:
         laplace = self.law == "laplace" if self.law else known is not None and known.laplace
         return self.deviation * (math.log(20) / math.sqrt(2) if laplace else 1.96)
 
+    @property
+    def new_data_half_width(self) -> float | None:
+        """Of the 95% interval for the mean loss on new data: noise and sampling error together.
+
+        Edges. It does not count that the parameters were chosen on the same records, which flatters where records are
+        few.
+
+        >>> Tuned({}, 0.5, "observed", "minimize", deviation=3.0, sampling=4.0).new_data_half_width
+        9.8
+        """
+        if self.half_width is None or self.sampling is None:
+            return None
+        return math.hypot(self.half_width, 1.96 * self.sampling)
+
+    def intervals(self) -> list[tuple[str, float]]:
+        """What the score may be off by, at 95%, and what each is about."""
+        if self.half_width is None:
+            return []
+        if self.sampling is None or self.new_data_half_width is None:
+            return [("noise of privacy", self.half_width)]
+        return [
+            ("noise of privacy", self.half_width),
+            ("sampling of the records, at most", 1.96 * self.sampling),
+            ("both, for new data", self.new_data_half_width),
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Fields that came after the first release are left out where they say nothing: its digests stay."""
         return {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
@@ -54,3 +82,17 @@ class Tuned:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Tuned:
         return cls(**document)
+
+
+def sampling_deviation(score: float, half_width: float, bounds: tuple[float, float], records: int) -> float:
+    """An upper bound on the standard deviation of a mean over so many records, w sqrt(m (1 - m) / n).
+
+    m is the mean as a share of the bounds' width w: of all that the score's interval allows, the nearest to one half.
+
+    >>> round(sampling_deviation(0.1, 0.0, (0.0, 1.0), 900), 6)
+    0.01
+    """
+    low, high = bounds
+    m, reach = (score - low) / (high - low), half_width / (high - low)
+    m = min(max(0.5, m - reach), m + reach, 1.0)
+    return (high - low) * math.sqrt(max(0.0, m * (1 - m)) / records)

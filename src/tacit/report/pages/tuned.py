@@ -58,7 +58,9 @@ def _release(value: Tuned) -> str:
     aim = escape(f"{value.direction}d".replace("ized", "ised"))
     shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
     none = " No score was paid for, so none is released." if value.score is None else ""
-    return shown + f'<p class="soft">The score was {aim}.{none}</p>'
+    told = "; ".join(f"± {wide:.2g} {what}" for what, wide in value.intervals())
+    about = f" At 95%: {told}." if len(value.intervals()) > 1 else ""
+    return shown + f'<p class="soft">The score was {aim}.{none}{about}</p>'
 
 
 def _search(value: Tuned) -> str:
