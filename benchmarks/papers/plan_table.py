@@ -45,6 +45,7 @@ METHODS = ("middle", "observed", "random", "gibo", "gibo_few")
 CANDIDATES, DELTA, VARIANCE = 256, 5e-7, 0.01
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "plan_table.json"
+HIDDEN = RESULT.with_name("pool_table.json")  # pools and stages are measured by pool_table
 SHIPPED = ROOT / "src" / "tacit" / "planning" / "measured.json"
 CELL = re.compile(r"noise (\S+): (\S+) \[(\S+), (\S+)\]")
 NAME = re.compile(r"(.+), d = (\d+), (\d+) trials: (\w+)")
@@ -142,6 +143,13 @@ def shipped(document: dict[str, Any]) -> dict[str, Any]:
     return {"format": "tacit.planning/1", **source, "gibo_defaults": defaults or None, "curves": curves}
 
 
+def merge(document: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+    """The result of this benchmark with the curves of pools and stages."""
+    more = [f for f in hidden["figures"] if not f["name"].endswith(": observed")]
+    command = f"{document['command']}; {hidden['command']}"
+    return {**document, "command": command, "figures": [*document["figures"], *more]}
+
+
 def written(document: dict[str, Any]) -> str:
     """The table as a file: one curve a line."""
     lines = ",\n".join(json.dumps(curve) for curve in document["curves"])
@@ -150,5 +158,5 @@ def written(document: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    SHIPPED.write_text(written(shipped(json.loads(RESULT.read_text()))))
+    SHIPPED.write_text(written(shipped(merge(json.loads(RESULT.read_text()), json.loads(HIDDEN.read_text())))))
     print(f"wrote {SHIPPED.relative_to(ROOT)}")

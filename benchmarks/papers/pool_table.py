@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 import tacit
 from benchmarks import Figure
 from benchmarks.papers._gibo_problems import Problem, Silent, basins, bowl, errors, valley, waves
-from tacit.methods.pool import Terms
+from tacit.methods.pool import PoolTerms
 from tacit.objective import Objective
 from tacit.privacy.noise import Simulation
 
@@ -51,7 +51,7 @@ class Quiet(Silent):
 
 def gumbel_noise(records: int) -> float:
     """The noise of a pool's choice among so many records, as a share of the spread."""
-    return Terms(Objective(min, records, (0.0, 1.0)), BUDGET).choice().scale / SPREAD
+    return PoolTerms(Objective(min, records, (0.0, 1.0)), BUDGET).choice().scale / SPREAD
 
 
 def once(p: Problem, method: str, noise: float, seed: int) -> float:

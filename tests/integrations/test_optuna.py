@@ -50,7 +50,7 @@ def test_every_sampler_finds_the_bowl(name: str, kind: str, tmp_path: Path) -> N
     release = objective.release(study)
     assert len(values(study)) == trials == len(release.value.trials)
     assert 0.01 < release.value.params["rate"] < 1.0
-    assert release.value.details == {}
+    assert set(release.value.details) == {"score"}
     assert release.guarantee == objective.guarantee
     assert release.guarantee.unconditional
 
@@ -212,8 +212,9 @@ def test_a_search_space_that_changes_gives_the_best_observation_and_says_so() ->
     study.optimize(objective, n_trials=20)
     value = objective.release(study).value
     assert {t.params["kind"] for t in study.trials} == {"a", "b"}
-    assert value.details == {"answer": BEST_OBSERVED}
-    assert (value.params, value.score, value.deviation) == (study.best_params, study.best_value, value.noise)
+    assert value.details["answer"] == BEST_OBSERVED
+    assert (value.params, value.score) == (study.best_params, study.best_value)
+    assert (value.deviation or 0.0) > (value.noise or 0.0)  # twenty observations competed
 
 
 def test_ask_and_tell_work_and_a_second_look_is_refused() -> None:

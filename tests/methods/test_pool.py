@@ -40,7 +40,7 @@ def tune(objective: Any = losses, **changes: Any) -> Any:
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_choice_and_score_compose_to_the_budget_and_no_less(budget: Budget, share: float) -> None:
-    terms = pool.Terms(Objective(losses, 400, (0.0, 1.0)), budget, share)
+    terms = pool.PoolTerms(Objective(losses, 400, (0.0, 1.0)), budget, share)
     choice, score = terms.parts()
     if terms.laplace:
         assert choice.amount + score.amount == pytest.approx(budget.amount)
@@ -54,10 +54,10 @@ def test_choice_and_score_compose_to_the_budget_and_no_less(budget: Budget, shar
 
 
 def test_the_noise_is_what_the_formulae_say() -> None:
-    terms = pool.Terms(Objective(losses, 400, (-1.0, 3.0)), Budget.pure(1.0), 0.25)
+    terms = pool.PoolTerms(Objective(losses, 400, (-1.0, 3.0)), Budget.pure(1.0), 0.25)
     assert terms.choice().scale == pytest.approx(2 * 4 / (400 * 0.75))
     assert terms.deviation == pytest.approx(2**0.5 * 4 / (400 * 0.25))
-    held = pool.Terms(Objective(losses, 400, (-1.0, 3.0)), Budget.gdp(1.0), 0.25)
+    held = pool.PoolTerms(Objective(losses, 400, (-1.0, 3.0)), Budget.gdp(1.0), 0.25)
     assert range_mu(2 * 4 / (400 * held.choice().scale)) == pytest.approx(0.75**0.5)
     assert held.deviation == pytest.approx(4 / (400 * 0.5))
 
@@ -74,7 +74,7 @@ def test_with_much_budget_it_finds_the_best_and_its_score(direction: str, budget
 
 def test_the_winner_has_the_law_of_the_exponential_mechanism() -> None:
     means, runs = np.array([0.05, 0.06, 0.1]), 3000
-    choice = pool.Terms(Objective(losses, 400, (0.0, 1.0)), Budget.pure(1.0), 0.5, Simulation(1)).choice()
+    choice = pool.PoolTerms(Objective(losses, 400, (0.0, 1.0)), Budget.pure(1.0), 0.5, Simulation(1)).choice()
     chosen = np.array([choice.draw([round(m * STEPS) * 400 for m in means]) for _ in range(runs)])
     weights = np.exp(-means * 400 * 0.5 / 2)
     for i, share in enumerate(weights / weights.sum()):

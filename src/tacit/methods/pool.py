@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from tacit.run.private_state import PRIVATE, PrivateState
 from tacit.run.progress import progress_bar
 from tacit.space import Array, Params
 
+MANY = 1000  # candidates of the larger pool in a plan
 SHARE = 0.2  # of the budget, for the score
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 SOURCE = "one draw of the exponential mechanism, and one noisy mean of its choice (McSherry and Talwar 2007, Theorem 6)"
@@ -66,7 +68,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Terms:
+class PoolTerms:
     """What a pool promises, and the mechanisms that keep it. ``share`` of the budget is for the score.
 
     The notion of the budget decides: pure and approximate budgets are pure epsilon with Laplace noise on the score,
@@ -145,7 +147,7 @@ def settings(*, score_share: float = SHARE) -> float:
 
 def run(task: Task) -> Release[Tuned]:
     """Evaluate all candidates, hide what came out, pay, and draw the winner and its score."""
-    terms = Terms(task.objective, task.price, settings(**task.options), task.noise)
+    terms = PoolTerms(task.objective, task.price, settings(**task.options), task.noise)
     refuse_loud_choice(terms, task.accept_noise)
     listed = list_pool(task, task.trials)
     with ExitStack() as stack:
@@ -177,7 +179,7 @@ def run(task: Task) -> Release[Tuned]:
     return release
 
 
-def _tuned(terms: Terms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
+def _tuned(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
     low, high = terms.objective.bounds
     law = "Laplace" if terms.laplace else "Gaussian"
     details = {
@@ -243,7 +245,7 @@ def float_unit(records: int) -> int:
     return 1 << max(0, (records * STEPS).bit_length() - WHOLE)
 
 
-def refuse_loud_choice(terms: Terms, accepted: bool) -> None:
+def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
     """Refuse noise that drowns the differences between candidates, unless it was accepted."""
     (low, high), scale, score = terms.objective.bounds, terms.choice().scale, terms.deviation
     if max(scale, score) > LOUD * (high - low) and not accepted:
@@ -260,31 +262,34 @@ def refuse_loud_choice(terms: Terms, accepted: bool) -> None:
 
 def choice_noise(case: Case) -> float:
     """The Gumbel noise of the choice, as a share of the spread."""
-    return Terms(case.objective(), case.budget).choice().scale / case.spread
+    return PoolTerms(case.objective(), case.budget).choice().scale / case.spread
 
 
-def _outlook(case: Case) -> Outlook:
-    terms = Terms(case.objective(), case.budget)
+def _outlook(case: Case, *, many: bool = False) -> Outlook:
+    terms, size = PoolTerms(case.objective(), case.budget), MANY if many else case.trials
     scale = terms.choice().scale
     note = (
-        f"every one of {case.trials:,} candidates is evaluated and hidden; one draw chooses, and more candidates do "
-        "not raise its noise. Nothing but the winner and its score is released"
+        f"all of {size:,} candidates are evaluated and hidden; one draw chooses, and more candidates do not raise its "
+        "noise. Nothing but the winner and its score is released"
     )
     return Outlook(
-        "pool",
+        "pool_many" if many else "pool",
         terms.guarantee(),
-        case.trials,
-        {"method": "pool"},
+        size,
+        {"method": "pool", **({"trials": MANY} if many else {})},
         terms.deviation,
         "the released score",
-        scale * math.log(case.trials) if case.trials > 1 else 0.0,
+        scale * math.log(size) if size > 1 else 0.0,
         "expected loss against the best candidate (exponential mechanism)",
         refused=would_refuse(lambda: refuse_loud_choice(terms, False)),
         notes=(note,),
     )
 
 
-FORECASTS = (Forecast("pool", _outlook, "", choice_noise),)
+FORECASTS = (
+    Forecast("pool", _outlook, "pool", choice_noise),
+    Forecast("pool_many", partial(_outlook, many=True), "pool_many", choice_noise),
+)
 
 
 def moving_halves(records: int) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:

@@ -184,7 +184,7 @@ def _outlook(case: Case) -> Outlook:
     )
 
 
-FORECASTS = (Forecast("staged", _outlook),)
+FORECASTS = (Forecast("staged", _outlook, "staged"),)
 
 
 def neighbours(trials: int = 3, records: int = 20) -> Neighbours:
