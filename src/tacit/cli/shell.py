@@ -26,6 +26,8 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
+    from tacit.privacy.release import Release
+
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors stay.")]
 
@@ -74,6 +76,19 @@ class Stopped(TacitError):
 def print_result(document: Any, as_json: bool, text: str) -> None:
     """One JSON document, or text for a person."""
     typer.echo(json.dumps(document, indent=1) if as_json else text)
+
+
+def format_certified(lines: list[str], release: Release[Any], paths: dict[str, str]) -> str:
+    """What was released, in lines, with its guarantee, who paid, and the files that were written."""
+    paid = release.payment
+    lines = [*lines, "", "Guarantee", f"  {release.guarantee}", ""]
+    lines.append(f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger.")
+    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
+
+
+def short(value: Any) -> str:
+    """A value in few digits."""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def remark(text: str, quiet: bool = False) -> None:

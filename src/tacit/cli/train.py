@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.options import LedgerName, MaybeLedger, complete
-from tacit.cli.shell import AsJson, Quiet, explain_stop, print_result, processes, remark, this_command
+from tacit.cli.shell import (
+    AsJson,
+    Quiet,
+    explain_stop,
+    format_certified,
+    print_result,
+    processes,
+    remark,
+    short,
+    this_command,
+)
 from tacit.errors import BadInput, count
 from tacit.trainers import TRAINERS
 
@@ -127,7 +137,7 @@ def format_training(release: Release[Trained], paths: dict[str, str]) -> str:
     """A trained model for a person to read."""
     value = release.value
     width = max(len(name) for name in (*value.params, value.metric))
-    lines = ["", f"Released: {value.model.trainer}", *(f"  {n:{width}}  {_short(v)}" for n, v in value.params.items())]
+    lines = ["", f"Released: {value.model.trainer}", *(f"  {n:{width}}  {short(v)}" for n, v in value.params.items())]
     lines.append(f"  {value.metric:{width}}  {value.score:.4g} ± {value.half_width:.2g} (95%, for new rows)")
     lines.append(
         f"  of which noise for privacy ± {1.96 * value.deviation:.2g}, and ± {1.96 * value.sampling:.2g} because "
@@ -137,11 +147,4 @@ def format_training(release: Release[Trained], paths: dict[str, str]) -> str:
         lines.append(
             f"  {'without the model':{width}}  {value.details['baseline']:.4g}, about: {value.details['baseline_of']}"
         )
-    lines += ["", "Guarantee", f"  {release.guarantee}"]
-    paid = release.payment
-    lines += ["", f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger."]
-    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
-
-
-def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return format_certified(lines, release, paths)

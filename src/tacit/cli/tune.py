@@ -15,11 +15,13 @@ from tacit.cli.shell import (
     Quiet,
     ask_person,
     explain_stop,
+    format_certified,
     is_from_file,
     mask_passwords,
     print_result,
     processes,
     remark,
+    short,
     this_command,
 )
 from tacit.errors import BadInput, choice, count
@@ -219,7 +221,7 @@ def format_release(release: Release[Tuned], paths: dict[str, str]) -> str:
     """A release for a person to read."""
     value = release.value
     width = max(len(name) for name in value.params)
-    lines = ["", "Released", *(f"  {name:{width}}  {_short(v)}" for name, v in value.params.items())]
+    lines = ["", "Released", *(f"  {name:{width}}  {short(v)}" for name, v in value.params.items())]
     if value.score is not None:
         lines.append(f"  {'score':{width}}  {value.score:.4g}")
         lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in value.intervals()]
@@ -227,11 +229,4 @@ def format_release(release: Release[Tuned], paths: dict[str, str]) -> str:
         lines.append(
             f"  noise of one observation: standard deviation {value.noise:.2g}, {len(value.trials)} observations"
         )
-    lines += ["", "Guarantee", f"  {release.guarantee}"]
-    paid = release.payment
-    lines += ["", f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger."]
-    return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
-
-
-def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return format_certified(lines, release, paths)
