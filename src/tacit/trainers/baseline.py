@@ -69,14 +69,26 @@ def best_constant(shares: Floats, lost: float, places: Floats, preparation: Prep
         constants = np.vstack([np.eye(len(shares)), likely / likely.sum()])
     else:
         constants = places[:, None]
-    losses = [float(shares @ scoring.losses(np.tile(c, (len(places), 1)), places)) for c in constants]
+    each = [scoring.losses(np.tile(c, (len(places), 1)), places) for c in constants]
+    losses = [mean_loss(loss, shares, lost) for loss in each]
     best = int(np.argmin(losses))
     shown: Any = preparation.predictions(constants[best][None, :])[0]
     if preparation.task != CLASSES:
         words = f"always about {float(shown):.3g}"
     else:
         words = f"always {str(shown)!r}" if best < len(shares) else "always the same probabilities"
-    return Baseline(min(max(losses[best] + lost, 0.0), 1.0), words)
+    return Baseline(min(max(losses[best], 0.0), 1.0), words)
+
+
+def mean_loss(losses: Floats, shares: Floats, lost: float) -> float:
+    """The mean over all rows, those without a target at 1: by what is lost or by what is not, whichever has less noise.
+
+    >>> mean_loss(np.array([0.0, 1.0]), np.array([0.7, 0.2]), 0.1).__round__(3)
+    0.3
+    """
+    if np.sum((1 - losses) ** 2) < np.sum(losses**2) + 1:
+        return float(1 - shares @ (1 - losses))  # shares and lost add up to 1, but for the noise
+    return float(shares @ losses + lost)
 
 
 def class_places(preparation: Preparation) -> Floats:
