@@ -36,11 +36,11 @@ def bank(folder: Path, ledger: tacit.Ledger) -> tuple[tacit.Curator, str, str]:
         state=folder / "state",
         ledger=ledger,
     )
-    tokens = Tokens(folder / "state" / "tokens.json")
+    tokens = Tokens(folder / "state")
     token = tokens.grant("consultancy")
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    app = create_app(curator, tokens, audit=folder / "state" / "audit.jsonl")
+    app = create_app(curator, tokens)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
     threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
     while not server.started:

@@ -98,12 +98,13 @@ def laid_out(root: Path) -> Path:
 def curator(folder: Path, **about: Any) -> Path:
     """The state folder of a study with seven exchanges. Exact answers are 0.4711 + row / 1000."""
     rows = np.random.default_rng(0).uniform(-9, 9, (40, 2))
-    tokens = Tokens(folder / "tokens.json", environment="")
+    tokens = Tokens(folder, environment="")
     for name in ("alice", "bob"):
         tokens.grant(name)
-    tokens.revoke("bob")
     answers = 0.4711 + np.arange(40) / 1000
     with Curator(rows, answers, epsilon=2.0, delta=1e-3, queries=20, state=folder, **about) as held:
         for k in (3, 14, 15, 9, 26, 5, 35):
             held.ask([k], modeler="alice" if k % 3 else "bob")
+    tokens.revoke("bob")
+    tokens.close()
     return folder

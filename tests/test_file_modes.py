@@ -67,7 +67,7 @@ def test_a_ledger_is_its_owners_alone(at: Path) -> None:
 
 def test_a_curators_state_is_its_owners_alone_whoever_makes_the_folder(at: Path) -> None:
     rows = some_rows(30)
-    Tokens(at / "state" / "tokens.json", environment="").grant("alice")  # the order that the documentation shows
+    Tokens(at / "state", environment="").grant("alice")  # the order that the documentation shows
     with tacit.Curator(rows, hill(rows), epsilon=2.0, delta=1e-3, state=at / "state") as curator:
         curator.ask([1])
         with curator._state.reading() as connection:  # SQLite's own files live as long as a connection

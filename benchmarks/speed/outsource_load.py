@@ -57,7 +57,7 @@ def load(folder: Path, repeats: int) -> list[Figure]:
     frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "answer": values})
     frame.to_csv(folder / "rows.csv", index=False, float_format="%.17g")
     state = folder / "state"
-    tokens = Tokens(state / "tokens.json", environment="")
+    tokens = Tokens(state, environment="")
     held = [tokens.grant(f"modeler-{i}") for i in range(MODELERS)]
     words = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-6", "--state", str(state), "--port", "0"]
     words += ["--queries", str(n), "--rate", "100000"]
@@ -148,7 +148,7 @@ EXACT.gaussian(np.zeros(10), 1.0)  # loads OpenDP: some 70 MB, whatever the tabl
 folder = sys.argv[1]
 rows = np.load(folder + "/rows.npy", mmap_mode="r")
 answers = np.zeros(len(rows))
-tokens = Tokens(folder + "/tokens.json", environment="")
+tokens = Tokens(folder + "/tokens", environment="")
 before, start = anonymous(), time.perf_counter()
 curator = Curator(rows, answers, epsilon=3.0, delta=1e-7, state=folder + "/state")
 print(time.perf_counter() - start, peak[0] - before, flush=True)
@@ -184,7 +184,7 @@ def table(folder: Path, n: int) -> list[Figure]:
     for part in np.array_split(rows, 10):
         part[:] = rng.normal(size=part.shape)
     rows.flush()
-    token = Tokens(folder / "tokens.json", environment="").grant("modeler")
+    token = Tokens(folder, environment="").grant("modeler")
     curator = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True, env=os.environ
     )

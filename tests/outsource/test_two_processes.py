@@ -149,7 +149,7 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
     assert (status["used"], status["left"]) == (50, 10)
     assert sorted(e["row"] for e in status["exchanges"]) == sorted(rows)
     # asked to go on, a modeler with nothing left to ask needs no curator's evaluation
-    log = [json.loads(line) for line in (tmp_path / "state" / "audit.jsonl").read_text().splitlines()]
+    log = json.loads(tacit("curator", "log", "--state", str(tmp_path / "state"), "--json").stdout)
     assert {line["status"] for line in log} == {200}
 
 
@@ -233,3 +233,22 @@ def test_the_commands_say_what_they_did(tmp_path: Path, certificate: tuple[Path,
                    "1e-4", "--state", str(tmp_path / "other"), "--transform", "projection")  # fmt: skip
     assert attack.returncode == 2
     assert "whoever knows d + 1 rows recovers every row" in attack.stderr
+
+
+def test_a_quiet_service_prints_no_token(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    service = Service(tmp_path, certificate, "--quiet")
+    said = json.loads(
+        tacit("curator", "grant", "alice", "--state", str(tmp_path / "state"), "--for", "2h", "--json").stdout
+    )
+    assert said["expires"].startswith("20")
+    service.start()
+    with Client(service.url, token=said["token"], authority=service.authority) as client:
+        assert client.answers() == []
+    assert service.end() == 0
+    assert (tmp_path / "errors.txt").read_text() == ""
+    shown = tacit("curator", "status", "--state", str(tmp_path / "state")).stdout
+    assert "token      alice, may ask until 20" in shown
+    assert "curator" not in {line.split()[1].strip(",") for line in shown.splitlines() if line.startswith("token")}
+    assert "alice  GET /v1/answers: 200" in tacit("curator", "log", "--state", str(tmp_path / "state")).stdout
+    wrong = tacit("curator", "grant", "alice", "--state", str(tmp_path / "state"), "--for", "soon")
+    assert (wrong.returncode, "such as 30d" in wrong.stderr) == (2, True)

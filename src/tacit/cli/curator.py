@@ -1,4 +1,4 @@
-"""`tacit curator serve|grant|revoke|status`."""
+"""`tacit curator serve|grant|revoke|status|log`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import typer
 
 from tacit.cli.options import LedgerName, MaybeLedger, complete, split_numbers
 from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, mask_passwords, remark, this_command
-from tacit.errors import BadInput, TacitError, extra
+from tacit.errors import BadInput, TacitError, count, extra
 
 curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
 
 State = Annotated[str, typer.Option(help="Folder, or PostgreSQL URL, in which the study survives.")]
-TokenFile = Annotated[Path | None, typer.Option("--tokens", help="File of tokens; in the state folder if left out.")]
 NAMED = "study"
+LASTS = "30d"  # a token, unless said otherwise
 
 
 @curator.command("serve", short_help="Publish a table once and answer queries.")
@@ -57,7 +57,6 @@ def serve_command(
     page_port: Annotated[int, typer.Option(help="Port of the curator's page, on this machine; 0 for any free.")] = 0,
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
-    tokens: TokenFile = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -73,11 +72,10 @@ def serve_command(
     from tacit.outsource.curator import Curator
     from tacit.outsource.curator.rows import PrivateAnswers
     from tacit.outsource.curator.server import bind, serve
-    from tacit.outsource.curator.tokens import CURATOR
+    from tacit.outsource.curator.tokens import CURATOR, parse_duration
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
 
-    known = _tokens(tokens, state)
     answers = PrivateAnswers(bounds, Budget.gdp(answer_mu), charged) if bounds else None
     kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
@@ -103,7 +101,9 @@ def serve_command(
         stack.enter_context(held)
         if reopen:
             held.stop(False)
-        secret = None if CURATOR in {g.name for g in known.grants()} or known.path is None else known.grant(CURATOR)
+        known = stack.enter_context(_tokens(state))
+        mine = not quiet and not any(g.name == CURATOR and g.valid for g in known.grants())
+        secret = known.grant(CURATOR, lasts=parse_duration(LASTS)) if mine else None
 
         def ready(url: str, page: str) -> None:
             terms = held.published()
@@ -112,11 +112,10 @@ def serve_command(
             remark(f"the table: {terms.guarantee}", quiet)
             remark(f"table and answers: {terms.whole}", quiet)
             fragment = f"#token={secret}" if secret else "  (a new token: tacit curator grant curator)"
-            remark(f"the curator's page: {page}{fragment}", quiet and secret is None)
+            remark(f"the curator's page: {page}{fragment}", quiet)
             typer.echo(json.dumps({"url": url}) if as_json else url)
             sys.stdout.flush()
 
-        log = Path(state) / "audit.jsonl" if "://" not in state else None
         serve(
             held,
             known,
@@ -130,7 +129,6 @@ def serve_command(
             listening=listening,
             rate=rate,
             burst=max(1, int(2 * rate)),
-            audit=log,
             remote=remote_page,
             ready=ready,
         )
@@ -141,37 +139,40 @@ def serve_command(
 def grant_command(
     name: Annotated[str, typer.Argument(help="Name of a modeler, or curator.")],
     state: State = "curator",
-    tokens: TokenFile = None,
+    lasts: Annotated[str, typer.Option("--for", help="How long it is good for: 30d, 12h, 90m, or ever.")] = LASTS,
     as_json: AsJson = False,
 ) -> None:
     """Give a modeler a token, printed once and kept as a hash. A running service knows it at once.
 
-    Example: tacit curator grant alice --state loans > alice.token
+    Example: tacit curator grant alice --state loans --for 14d > alice.token
     """
-    token = _tokens(tokens, state).grant(name)
-    typer.echo(json.dumps({"name": name, "token": token}) if as_json else token)
+    from tacit.outsource.curator.tokens import parse_duration
+
+    with _tokens(state) as known:
+        token = known.grant(name, lasts=None if lasts == "ever" else parse_duration(lasts))
+        until = next(g.expires for g in known.grants() if g.name == name)
+    typer.echo(json.dumps({"name": name, "token": token, "expires": until}) if as_json else token)
 
 
 @curator.command("revoke")
 def revoke_command(
     name: Annotated[str, typer.Argument(help="Name of a modeler.")],
     state: State = "curator",
-    tokens: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Refuse a modeler from now on. A running service knows it at once.
 
     Example: tacit curator revoke alice --state loans
     """
-    known = _tokens(tokens, state)
-    if not known.revoke(name):
-        names = ", ".join(sorted({g.name for g in known.grants()})) or "nobody"
-        raise BadInput(f"nobody is called {name!r}; tokens have {names}")
+    with _tokens(state) as known:
+        if not known.revoke(name):
+            names = ", ".join(sorted({g.name for g in known.grants()})) or "nobody"
+            raise BadInput(f"nobody is called {name!r}; tokens have {names}")
     typer.echo(json.dumps({"name": name, "revoked": True}) if as_json else f"{name} may ask no more")
 
 
 @curator.command("status")
-def status_command(state: State = "curator", tokens: TokenFile = None, as_json: AsJson = False) -> None:
+def status_command(state: State = "curator", as_json: AsJson = False) -> None:
     """What was published, who asked what, what is left. Looks at the state, beside a running service or without one.
 
     Example: tacit curator status --state loans
@@ -186,7 +187,9 @@ def status_command(state: State = "curator", tokens: TokenFile = None, as_json: 
     log, _ = kept.load()
     published, stopped = Published.from_json(terms), kept.stopped()
     kept.close()
-    granted = [{"name": g.name, "revoked": g.revoked} for g in _tokens(tokens, state).grants()]
+    with _tokens(state) as known:
+        grants = known.grants()
+    granted = [{"name": g.name, "revoked": g.revoked, "expires": g.expires} for g in grants]
     left = max(0, published.queries - len(log))
     if as_json:
         told = {"terms": terms, "used": len(log), "left": left, "stopped": stopped, "tokens": granted}
@@ -197,14 +200,38 @@ def status_command(state: State = "curator", tokens: TokenFile = None, as_json: 
         f"together   {published.whole}",
         f"queries    {len(log)} answered, {left} left" + (f", STOPPED {stopped}" if stopped else ""),
     ]
-    lines += [f"token      {g['name']}" + (f", revoked {g['revoked']}" if g["revoked"] else "") for g in granted]
+    lines += [f"token      {g.name}, {g.standing}" for g in grants]
     typer.echo("\n".join([*lines, *(f"{e.number:6}  {e.time}  {e.modeler}  row {e.row}" for e in log[-20:])]))
 
 
-def _tokens(path: Path | None, state: str) -> Any:
+@curator.command("log")
+def log_command(
+    state: State = "curator",
+    latest: Annotated[int, typer.Option(help="Lines to show, the latest.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Who asked the service for what, and what became of it: the audit log, of which the latest 10,000 lines are kept.
+
+    Example: tacit curator log --state loans
+    """
+    from tacit.outsource.curator.state import State as Kept
+
+    kept = Kept(state, NAMED, hold=False)
+    lines = kept.audit(count("latest", latest))
+    kept.close()
+    if as_json:
+        return typer.echo(json.dumps(lines, indent=1))
+    for line in lines:
+        often = f" x {line['times']}" if line.get("times", 1) > 1 else ""
+        rows = f" rows {', '.join(map(str, line['rows']))}" if "rows" in line else ""
+        what = f"{line['method']} {line['path']}{rows}: {line['status']}{often}"
+        typer.echo(f"{line['time'][:19]}  {line['who'] or 'nobody'}  {what}")
+
+
+def _tokens(state: str) -> Any:
     from tacit.outsource.curator.tokens import Tokens
 
-    return Tokens(path or (None if "://" in state else Path(state) / "tokens.json"))
+    return Tokens(state, name=NAMED)
 
 
 def _load(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:

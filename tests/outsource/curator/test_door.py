@@ -38,7 +38,7 @@ class Served:
         import uvicorn
 
         self.curator = Curator(ROWS, hill(ROWS), epsilon=2.0, delta=1e-4)
-        tokens = Tokens(folder / "tokens.json", environment="")
+        tokens = Tokens(folder, environment="")
         self.token = tokens.grant("alice")
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
@@ -198,7 +198,7 @@ def slow_heads(address: tuple[str, int], many: int) -> Iterator[Callable[[], int
 def test_modelers_are_served_while_others_send_heads_byte_by_byte(tmp_path: Path, slow: int, modelers: int) -> None:
     rows = "a,b,y\n" + "".join(f"{a},{b},{i}\n" for i, (a, b) in enumerate(ROWS))
     (tmp_path / "rows.csv").write_text(rows)
-    tokens = Tokens(tmp_path / "state" / "tokens.json", environment="")
+    tokens = Tokens(tmp_path / "state", environment="")
     names = {f"modeler-{i}": tokens.grant(f"modeler-{i}") for i in range(modelers)}
     words = ["curator", "serve", str(tmp_path / "rows.csv"), "--evaluate", "y", "--epsilon", "3", "--delta", "1e-4"]
     words += ["--state", str(tmp_path / "state"), "--port", "0", "--queries", "5000"]

@@ -32,7 +32,7 @@ def service(tmp_path: Path) -> Iterator[Any]:
     import uvicorn
 
     rows = some_rows(40)
-    tokens = Tokens(tmp_path / "tokens.json", environment="")
+    tokens = Tokens(tmp_path, environment="")
     names = {name: tokens.grant(name) for name in ("curator", "alice")}
     with Curator(rows, hill(rows), epsilon=2.0, delta=1e-3, queries=30, noise=EXACT) as curator:
         listening = socket.socket()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,14 +10,17 @@ from report_parts import curator
 import tacit
 from tacit.outsource.curator import page as curator_page
 from tacit.outsource.curator.rows import PrivateAnswers
+from tacit.outsource.curator.tokens import Tokens
 
 
 def test_a_curators_page_holds_no_exact_answer_and_no_secret(tmp_path: Path) -> None:
     text = curator_page.study_page(curator_page.Standing.of_folder(curator(tmp_path))).html()
     exact = {f"{0.4711 + k / 1000:.4g}" for k in range(40)} | {"0.4711"}
     assert not any(value in text for value in exact)
-    tokens = json.loads((tmp_path / "tokens.json").read_text())["tokens"]
-    assert not any(t["hash"] in text for t in tokens)
+    with Tokens(tmp_path, environment="") as tokens:
+        grants = tokens.grants()
+    assert grants
+    assert not any(grant.hash in text for grant in grants)
     assert "s content and no exact answer is on this page" in text
     for shown in ("7 of 20 queries answered", "alice", "revoked 20", "unconditional", "conditional", "standard"):
         assert shown in text

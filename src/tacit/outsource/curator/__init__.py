@@ -333,6 +333,10 @@ class Curator:
         """Answer nobody from now on, or with False answer again; survives a restart."""
         self._state.stop(stopped)
 
+    def append_audit(self, lines: Sequence[dict[str, Any]]) -> None:
+        """Keep lines of the service's audit log with the study."""
+        self._state.append_audit(lines)
+
     def stopped(self) -> str | None:
         """Since when nobody is answered, or None."""
         return self._state.stopped()

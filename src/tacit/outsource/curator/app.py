@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError
 from tacit.outsource.curator import Curator, page
+from tacit.outsource.curator.audit import Audit
 from tacit.outsource.curator.desk import Desk
-from tacit.outsource.curator.gate import Audit, Gate
+from tacit.outsource.curator.gate import Gate
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol import wire
 from tacit.outsource.protocol.terms import Refused
 
 ABOUT = "A curator publishes a table that stands for private rows, and answers for single rows of it."
 STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422}
+PATHS: tuple[str, ...] = (
+    "/v1/study",
+    "/v1/table",
+    "/v1/answers",
+    "/v1/queries",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+)
+PATHS += ("/curator", "/v1/curator/status", "/v1/curator/page", "/v1/curator/stop")
 NOT_NOW = "the curator cannot answer now; try again"
 
 
@@ -47,7 +57,6 @@ def create_app(
     burst: int = 100,
     most: int = 1 << 16,
     patience: float = 20.0,
-    audit: Path | None = None,
     remote: bool = False,
     page_port: int | None = None,
 ) -> FastAPI:
@@ -63,9 +72,10 @@ def create_app(
     )
     desk = Desk(curator)
     health = Health(curator, desk)
-    app.state.desk, app.state.health = desk, health
+    audit = Audit(curator.append_audit, PATHS)
+    app.state.desk, app.state.health, app.state.audit = desk, health, audit
     app.add_middleware(
-        Gate, tokens=tokens, audit=Audit(audit), rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
+        Gate, tokens=tokens, audit=audit, rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
     )
     refusals: dict[int | str, dict[str, Any]] = {
         **{code: {"model": wire.Refusal} for code in (400, 403, 404, 409, 413, 422, 426, 429, 503)},
@@ -120,6 +130,8 @@ def create_app(
             waiting.add_done_callback(lambda f: f.cancelled() or f.exception())
             return JSONResponse(wire.Pending().model_dump(), 202)
         except Refused as error:
+            if error.code == "token":
+                return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
             return _refusal(STATUS[error.code], error.code, str(error))
         except BudgetRefused:
             return _refusal(403, "budget", "the privacy budget is used up. Nothing was evaluated for you")
@@ -137,13 +149,13 @@ def create_app(
 
     @app.get("/v1/curator/status", responses=refusals)
     def status() -> dict[str, Any]:
-        granted = [{"name": g.name, "revoked": g.revoked} for g in tokens.grants()]
+        granted = [{"name": g.name, "revoked": g.revoked, "expires": g.expires} for g in tokens.grants()]
         return {**curator.status(), "tokens": granted}
 
     @app.get("/v1/curator/page", responses=refusals)
     def study_parts() -> dict[str, Any]:
         """The parts of the curator's page, as HTML, and whether the study is stopped."""
-        standing = page.Standing.of_service(curator.status(), {g.name: g.revoked for g in tokens.grants()})
+        standing = page.Standing.of_service(curator.status(), {g.name: g.standing for g in tokens.grants()})
         shown = page.study_page(standing)
         return {"stopped": bool(standing.stopped), "html": "".join(shown.parts.values())}
 

@@ -1,19 +1,16 @@
-"""What stands before every request: who is it, how much, how often; and the line in the audit log after it."""
+"""What stands before every request: who is it, how much, how often; and a note in the audit log after it."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 import json
-import logging
-import os
 import time
 from collections.abc import Callable, MutableMapping
-from pathlib import Path
 from typing import Any
 
-from tacit.files import open_private
-from tacit.outsource.curator.state import now
+from tacit.errors import TacitError
+from tacit.outsource.curator.audit import Audit
 from tacit.outsource.curator.tokens import CURATOR, Tokens
 from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
@@ -43,19 +40,10 @@ class Bucket:
             self._level.pop(next(iter(self._level)))
         return 0.0 if passes else (1 - level) / self.rate
 
-
-class Audit:
-    """One JSON object a line: who asked for what, and what became of it. Never an answer, never a token."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1) if path else None
-        self._log = logging.getLogger("tacit.curator")
-
-    def write(self, line: dict[str, Any]) -> None:
-        text = json.dumps({"time": now(), **line})
-        self._log.info(text)
-        if self._file:
-            self._file.write(text + "\n")
+    def empty(self, name: str) -> bool:
+        """Whether a request would have to wait; takes nothing."""
+        level, last = self._level.get(name, (float(self.burst), self.clock()))
+        return level + (self.clock() - last) * self.rate < 1
 
 
 class Gate:
@@ -95,7 +83,7 @@ class Gate:
             await send(message)
 
         try:
-            refusal, body = self._refusal(scope), b""
+            refusal, body = await self._refusal(scope), b""
             if refusal is None:
                 refusal, body = await self._body(scope, receive)
             if refusal is not None:
@@ -103,12 +91,11 @@ class Gate:
             else:
                 await self.app(scope, _replay(body, receive), watched)
         finally:
-            who = scope["state"].get("who")
             spent = round(1e3 * (time.perf_counter() - start), 1)
-            what = {"who": who, "method": scope["method"], "path": scope["path"][:200], "status": seen["status"]}
-            self.audit.write({**what, "milliseconds": spent, **about})
+            what = (scope["state"].get("who"), scope["method"], scope["path"], seen["status"])
+            self.audit.note(*what, milliseconds=spent, **about)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    async def _refusal(self, scope: Scope) -> Response | None:
         path, headers = scope["path"], dict(scope["headers"])
         client = (scope.get("client") or ("", 0))[0]
         for_curator = path == "/curator" or path.startswith("/v1/curator")
@@ -118,7 +105,10 @@ class Gate:
             wait = self._rate.wait(f"open {client}")
             return _slow(wait) if wait else None
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        who = self.tokens.who(token.strip()) if scheme.lower() == "bearer" else None
+        try:
+            who = await self._who(token.strip(), client) if scheme.lower() == "bearer" else None
+        except TacitError:
+            return _response(503, "state", "the curator cannot answer now; try again")
         if who is None or (who == CURATOR) != for_curator:
             wait = self._failures.wait(client)
             return _slow(wait) if wait else (401, [(b"www-authenticate", b"Bearer")], b"")
@@ -130,6 +120,16 @@ class Gate:
         if spoken is not None and spoken != str(PROTOCOL).encode():
             return _response(426, "protocol", f"this curator speaks protocol {PROTOCOL}; use a tacit that does too")
         return None
+
+    async def _who(self, token: str, client: str) -> str | None:
+        """The holder of a token. One that is not known may have been granted just now: who guesses is not asked for."""
+        if not self.tokens.fresh():
+            await asyncio.to_thread(self.tokens.refresh)
+        who = self.tokens.find(token)
+        if who is None and not self._failures.empty(client):
+            await asyncio.to_thread(self.tokens.refresh)
+            who = self.tokens.find(token)
+        return who
 
     def _at_curators(self, scope: Scope, client: str) -> bool:
         """Whether a request comes from where the curator sits. An address says little: a proxy here is here too."""

@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tacit.charts.lines import trace
-from tacit.errors import BadInput, TacitError
+from tacit.errors import TacitError
 from tacit.outsource.curator.state import Exchange, State
 from tacit.outsource.curator.tables import studies
 from tacit.outsource.curator.tokens import Tokens
@@ -58,12 +58,12 @@ class Standing:
     used: Mapping[str, int]
     latest: Sequence[Exchange]  # oldest first
     stopped: str | None
-    grants: Mapping[str, str | None]  # when a modeler's token was revoked
+    grants: Mapping[str, str]  # what a modeler's token is worth, in words
     answers: Mapping[int, float | None] = field(default_factory=dict)
     budget_left: str | None = None
 
     @classmethod
-    def of_service(cls, status: dict[str, Any], grants: Mapping[str, str | None]) -> Standing:
+    def of_service(cls, status: dict[str, Any], grants: Mapping[str, str]) -> Standing:
         """From what a running curator says of itself, without answers."""
         latest = [Exchange(**e) for e in reversed(status["exchanges"])]
         left = status["budget_left"] or "no ledger counts this study"
@@ -86,8 +86,9 @@ class Standing:
         if terms is None:
             raise TacitError(f"nothing was published from {folder} yet; start tacit curator serve again to finish it")
         try:
-            grants = {g.name: g.revoked for g in Tokens(Path(folder) / "tokens.json", environment="").grants()}
-        except (OSError, ValueError, BadInput):
+            with Tokens(folder, name=names[0], environment="") as tokens:
+                grants = {g.name: g.standing for g in tokens.grants()}
+        except TacitError:
             grants = {}
         used = Counter(e.modeler for e in log)
         return cls(Published.from_json(terms), used, log, stopped, grants, answers)
@@ -142,8 +143,8 @@ def _published(t: Published, budget_left: str | None) -> str:
 def _modelers(standing: Standing) -> str:
     rows = []
     for name in dict.fromkeys([*standing.grants, *standing.used]):
-        revoked = standing.grants.get(name)
-        token = f"revoked {_time(revoked)}" if revoked else "may ask" if name in standing.grants else "none"
+        *words, last = standing.grants.get(name, "none").split()
+        token = " ".join([*words, _time(last) if last[:1].isdigit() else last])
         rows.append([name, standing.used.get(name, 0), token])
     return table(["modeler", "queries", "token"], rows, words=("modeler", "token"))
 

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.outsource.curator.tables import answers, exchanges
+from tacit.outsource.curator.tables import answers, exchanges, tokens
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.claims import Claims
 
@@ -47,11 +47,14 @@ class Queries:
         if per_modeler < queries:
             by = sa.select(exchanges.c.modeler, sa.func.count()).where(mine).group_by(exchanges.c.modeler)
             used.update({line[0]: line[1] for line in self.connection.execute(by)})
+        revoked = self._revoked({modeler for modeler, _, _ in asked})
         verdicts: list[Refused | None] = []
         new: list[dict[str, Any]] = []
         for modeler, request, rows in asked:
             refusal, n = None, len(rows)
-            if (modeler, request) in before:
+            if modeler in revoked:
+                refusal = Refused("token", "this modeler's token was revoked. Nothing was evaluated")
+            elif (modeler, request) in before:
                 if before[modeler, request] != rows:
                     refusal = Refused("reused", f"request {request} was made for other rows; take a new identifier")
             elif stopped:
@@ -72,6 +75,15 @@ class Queries:
             self.connection.execute(exchanges.insert(), new)
         allowed = {row for a, refusal in zip(asked, verdicts, strict=True) if refusal is None for row in a[2]}
         return verdicts, self.answered(allowed)
+
+    def _revoked(self, modelers: set[str]) -> set[str]:
+        """Those of them who may ask no more, as of this transaction."""
+        t = tokens.c
+        found: set[str] = set()
+        for some in _slices(modelers):
+            query = sa.select(t.holder).where(t.name == self.study, t.holder.in_(some), t.revoked.is_not(None))
+            found.update(self.connection.scalars(query))
+        return found
 
     def _asked_before(self, asked: Sequence[Asked]) -> dict[tuple[str, str], list[int]]:
         """The rows of each request that is there already; one that another curator left unanswered is ours now."""

@@ -80,6 +80,7 @@ def serve(
             with _quiet_end(server):
                 server.run(sockets=[listening, page])
             app.state.desk.close()
+            app.state.audit.close()
     except OSError as error:
         raise BadInput(f"cannot serve on {host}:{port}: {error.strerror or type(error).__name__}") from None
     finally:

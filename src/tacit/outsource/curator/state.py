@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -29,7 +30,7 @@ from tacit.errors import LedgerError
 from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
 from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
-from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, exchanges, parts, prepare, studies
+from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, audit, exchanges, parts, prepare, studies
 from tacit.outsource.protocol.frames import framed
 from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.claims import FILE, SERVER
@@ -38,6 +39,7 @@ from tacit.privacy.ledger.store import Store
 __all__ = ["Exchange", "State", "StateError", "now"]
 
 STATE = "curator.db"
+AUDIT_LINES = 10_000  # kept of the audit log, the latest
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,11 @@ class Exchange:
 class State:
     """The durable state of one study. ``place`` is a folder or a PostgreSQL URL.
 
-    ``hold=False`` only looks, beside the curator that holds it.
+    ``hold=False`` only looks, beside the curator that holds it; with ``make`` there need not be one yet.
     """
 
-    def __init__(self, place: str | Path, name: str, *, hold: bool = True) -> None:
-        self.name, self.owner, self._held = name, uuid.uuid4().hex, hold
+    def __init__(self, place: str | Path, name: str, *, hold: bool = True, make: bool = False) -> None:
+        self.name, self.owner = name, uuid.uuid4().hex
         self._lock = NoLock()
         text = str(place)
         if "://" in text:
@@ -71,11 +73,15 @@ class State:
                 self._lock = ServerLock(self._store, name) if hold else self._lock
         else:
             folder = Path(place).expanduser().absolute()
-            if not hold and not (folder / STATE).exists():
+            if not hold and not make and not (folder / STATE).exists():
                 raise StateError(f"there is no curator's state in {folder}")
             self.shown, self.place = str(folder), (FILE, str((folder / STATE).resolve()))
             try:
-                self._lock = _make_file(folder) if hold else self._lock
+                if hold or make:
+                    create_private_folder(folder)
+                self._lock = FileLock(folder / "lock", str(folder)) if hold else self._lock
+                if hold or make:
+                    _create_file(folder / STATE)
             except (OSError, sqlite3.Error) as error:
                 why = getattr(error, "strerror", None) or str(error)
                 raise StateError(
@@ -255,6 +261,25 @@ class State:
         with self.reading() as c:
             return {line[0]: line[1] for line in c.execute(count_of.group_by(e.modeler).order_by(e.modeler))}
 
+    def append_audit(self, lines: Sequence[dict[str, Any]]) -> None:
+        """Add lines to the audit log, of which the latest are kept."""
+        with self.writing() as c:
+            rows = [{"name": self.name, "time": line["time"], "line": json.dumps(line)} for line in lines]
+            c.execute(audit.insert(), rows)
+            last = c.scalar(sa.select(sa.func.max(audit.c.id)).where(audit.c.name == self.name)) or 0
+            c.execute(audit.delete().where(audit.c.name == self.name, audit.c.id <= last - AUDIT_LINES))
+
+    def audit(self, latest: int | None = None) -> list[dict[str, Any]]:
+        """The audit log, oldest first; all that is kept, or the latest so many lines."""
+        lines = sa.select(audit.c.line).where(audit.c.name == self.name).order_by(audit.c.id.desc()).limit(latest)
+        with self.reading() as c:
+            return [json.loads(line) for line in reversed(c.scalars(lines).all())]
+
+    def lock_tokens(self, c: Connection) -> None:
+        """Have whoever grants or revokes at the same time wait until this transaction ends. SQLite does so anyway."""
+        if self._store.path is None:
+            c.execute(sa.select(sa.func.pg_advisory_xact_lock(7_236_144, crc32(self.name.encode()) >> 1)))
+
     def stopped(self) -> str | None:
         with self.reading() as c:
             return c.scalar(sa.select(studies.c.stopped).where(studies.c.name == self.name))
@@ -268,12 +293,9 @@ class State:
         self._lock.release()
 
 
-def _make_file(folder: Path) -> FileLock:
-    """The folder and the file of a state, for their owner alone; what SQLite puts beside the file is as private."""
-    create_private_folder(folder)
-    held = FileLock(folder / "lock", str(folder))
-    create_private(folder / STATE)
-    with sqlite3.connect(folder / STATE) as made:
+def _create_file(path: Path) -> None:
+    """The file of a state, for its owner alone; what SQLite puts beside it is as private."""
+    create_private(path)
+    with sqlite3.connect(path, timeout=60) as made:
         made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
     made.close()
-    return held

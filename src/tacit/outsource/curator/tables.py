@@ -54,6 +54,24 @@ exchanges = sa.Table(
     sa.Column("time", sa.Text, nullable=False),
     sa.Column("owner", sa.Text),  # None: answered
 )
+tokens = sa.Table(
+    "tacit_outsource_token",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Text, primary_key=True),
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("granted", sa.Text, nullable=False),
+    sa.Column("expires", sa.Text),  # None: never
+    sa.Column("revoked", sa.Text),
+)
+audit = sa.Table(
+    "tacit_outsource_audit",
+    tables,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, index=True),
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("line", sa.Text, nullable=False),
+)
 numbers = sa.Index("tacit_outsource_number", exchanges.c.name, exchanges.c.number, unique=True)
 ADDED = (studies.c.draft, exchanges.c.owner)
 

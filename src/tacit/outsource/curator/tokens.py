@@ -1,7 +1,8 @@
 """Who may ask: one bearer token for each modeler and for the curator, kept as hashes, revocable while serving.
 
-Tokens come from a file that ``grant`` writes, or from the environment as TACIT_TOKENS="alice=...,bob=...". They are
-random and long, so one SHA-256 is hash enough: there is nothing to guess.
+Tokens are in the state's database, so that whoever grants and revokes at once loses neither; they expire. Or they come
+from the environment as TACIT_TOKENS="alice=...,bob=...". They are random and long, so one SHA-256 is hash enough: there
+is nothing to guess.
 """
 
 from __future__ import annotations
@@ -12,17 +13,26 @@ import json
 import os
 import re
 import secrets
+import threading
+import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import TracebackType
+
+import sqlalchemy as sa
 
 from tacit.errors import BadInput
-from tacit.files import create_private_folder, write_private
-from tacit.outsource.curator.state import now
+from tacit.outsource.curator.queries import now
+from tacit.outsource.curator.state import State
+from tacit.outsource.curator.tables import tokens
 
-FORMAT = "tacit.tokens/1"
 VARIABLE = "TACIT_TOKENS"
 LEAST = 20  # characters of a token from the environment
 CURATOR = "curator"
+EARLIER = "tokens.json"  # where the first release kept them, beside the state
+FRESH = 1.0  # seconds for which what was read is believed; queries look at the moment they are claimed
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True)
@@ -32,77 +42,159 @@ class Grant:
     name: str
     hash: str
     revoked: str | None = None
+    expires: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """In words: may ask, expired, or revoked, and since when."""
+        if self.revoked:
+            return f"revoked {self.revoked}"
+        if self.expires is None:
+            return "may ask"
+        return f"{'expired' if self.expires <= now() else 'may ask until'} {self.expires}"
+
+    @property
+    def valid(self) -> bool:
+        return self.revoked is None and (self.expires is None or self.expires > now())
 
 
 class Tokens:
-    """The tokens of one service. Another process may grant or revoke: the file is read again when it changes.
+    """The tokens of one study. Another process may grant or revoke: a service knows it at once.
+
+    ``place`` is the state's: a folder or a PostgreSQL URL, made if it is not there; None for those of the environment
+    alone.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tokens = Tokens(Path(folder) / "tokens.json", environment="")
+    >>> with tempfile.TemporaryDirectory() as folder, Tokens(folder, environment="") as tokens:
     ...     token = tokens.grant("alice")
     ...     print(tokens.who(token), tokens.who(token + "x"), tokens.revoke("alice"), tokens.who(token))
     alice None True None
     """
 
-    def __init__(self, path: str | Path | None, *, environment: str | None = None) -> None:
-        self.path = None if path is None else Path(path)
+    def __init__(self, place: str | Path | None, *, name: str = "study", environment: str | None = None) -> None:
         text = os.environ.get(VARIABLE, "") if environment is None else environment
         self._given = [_from_environment(pair) for pair in text.split(",") if pair.strip()]
-        self._seen: tuple[int, int] | None = None
-        self._filed: list[Grant] = []
+        self._alone = threading.Lock()
+        self._read, self._known = float("-inf"), list[Grant]()
+        self._state = None if place is None else State(place, name, hold=False, make=True)
+        if place is not None and "://" not in str(place):
+            self._take_over(Path(place) / EARLIER)
 
     def grants(self) -> list[Grant]:
-        """All of them, revoked ones too. A name that the file revokes is revoked in the environment as well."""
-        if self.path is not None:
-            try:
-                found = self.path.stat()
-            except FileNotFoundError:
-                self._seen, self._filed = None, []
-            else:
-                if self._seen != (found.st_mtime_ns, found.st_size):
-                    self._filed = _read(self.path)
-                    self._seen = (found.st_mtime_ns, found.st_size)
-        revoked = {g.name: g.revoked for g in self._filed if g.revoked}
-        return [*self._filed, *(replace(g, revoked=revoked.get(g.name)) for g in self._given)]
+        """All of them, revoked and expired ones too. Who is revoked here is revoked in the environment as well."""
+        filed = self._load()
+        revoked = {g.name: g.revoked for g in filed if g.revoked}
+        return [*filed, *(replace(g, revoked=revoked.get(g.name)) for g in self._given)]
 
-    def who(self, token: str) -> str | None:
-        """The holder of a token, or None. Compares with every hash, each in constant time."""
-        offered = _hash(token)
-        found = None
-        for grant in self.grants():
-            same = hmac.compare_digest(grant.hash, offered)
-            if same and grant.revoked is None:
+    def fresh(self, *, since: float = FRESH) -> bool:
+        """Whether what ``find`` knows was read within so many seconds."""
+        return time.monotonic() - self._read < since
+
+    def refresh(self) -> None:
+        """Read the grants again; asks the database, so not for a thread that may not wait."""
+        known = self.grants()
+        with self._alone:
+            self._known, self._read = known, time.monotonic()
+
+    def find(self, token: str) -> str | None:
+        """The holder of a token by what was read last. Compares with every hash, each in constant time."""
+        offered, found = _hash(token), None
+        for grant in self._known:
+            if hmac.compare_digest(grant.hash, offered) and grant.valid:
                 found = grant.name
         return found
 
-    def grant(self, name: str) -> str:
+    def who(self, token: str) -> str | None:
+        """The holder of a token, or None."""
+        self.refresh()
+        return self.find(token)
+
+    def grant(self, name: str, *, lasts: timedelta | None = None) -> str:
         """A new token for this name, shown once and kept as a hash; an earlier one of the name is replaced."""
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
             raise BadInput(f"a name has 1 to 64 letters, digits, dots and dashes, got {name!r}")
         token = secrets.token_urlsafe(32)
-        self._write([*(g for g in self._file() if g.name != name), Grant(name, _hash(token))])
+        until = None if lasts is None else (datetime.now(UTC) + lasts).isoformat(timespec="milliseconds")
+        self._write(Grant(name, _hash(token), None, until))
         return token
 
     def revoke(self, name: str) -> bool:
         """Refuse this name from now on; False if nobody has it."""
-        if name not in {g.name for g in self.grants()}:
+        found = next((g for g in self.grants() if g.name == name), None)
+        if found is None:
             return False
-        filed = [g for g in self._file() if g.name != name]
-        mine = next((g.hash for g in self._file() if g.name == name), "")
-        self._write([*filed, Grant(name, mine, now())])
+        t = tokens.c
+        state = self._writable()
+        with state.writing() as c:
+            state.lock_tokens(c)
+            done = c.execute(tokens.update().where(t.name == state.name, t.holder == name).values(revoked=now()))
+            if done.rowcount == 0:  # a token of the environment
+                c.execute(tokens.insert().values(self._row(replace(found, hash="", revoked=now()))))
+        self._read = float("-inf")
         return True
 
-    def _file(self) -> list[Grant]:
-        if self.path is None:
-            raise BadInput("tokens that come from the environment alone cannot be changed; give a file of tokens")
-        return _read(self.path) if self.path.exists() else []
+    def close(self) -> None:
+        if self._state is not None:
+            self._state.close()
 
-    def _write(self, grants: list[Grant]) -> None:
-        assert self.path is not None
-        create_private_folder(self.path.parent)
-        content = json.dumps({"format": FORMAT, "tokens": [g.__dict__ for g in grants]}, indent=1)
-        write_private(self.path, content.encode())
+    def __enter__(self) -> Tokens:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _load(self) -> list[Grant]:
+        if self._state is None:
+            return []
+        t = tokens.c
+        query = sa.select(t.holder, t.hash, t.revoked, t.expires).where(t.name == self._state.name).order_by(t.holder)
+        with self._state.reading() as c:
+            return [Grant(*line) for line in c.execute(query)]
+
+    def _write(self, grant: Grant) -> None:
+        state, t = self._writable(), tokens.c
+        with state.writing() as c:
+            state.lock_tokens(c)
+            c.execute(tokens.delete().where(t.name == state.name, t.holder == grant.name))
+            c.execute(tokens.insert().values(self._row(grant)))
+        self._read = float("-inf")
+
+    def _row(self, grant: Grant) -> dict[str, str | None]:
+        rest = {"hash": grant.hash, "granted": now(), "expires": grant.expires, "revoked": grant.revoked}
+        return {"name": self._writable().name, "holder": grant.name, **rest}
+
+    def _writable(self) -> State:
+        if self._state is None:
+            raise BadInput("tokens that come from the environment alone cannot be changed; give the state they are for")
+        return self._state
+
+    def _take_over(self, file: Path) -> None:
+        """Tokens of the first release move into the database, once."""
+        if not file.exists():
+            return
+        try:
+            listed = [
+                Grant(str(t["name"]), str(t["hash"]), t["revoked"]) for t in json.loads(file.read_text())["tokens"]
+            ]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise BadInput(f"{file} is no file of tokens; remove it and grant anew: tacit curator grant NAME") from None
+        there = {g.name for g in self._load()}
+        for grant in listed:
+            if grant.name not in there:
+                self._write(grant)
+        file.unlink()
+
+
+def parse_duration(text: str) -> timedelta:
+    """ "30d", "12h" or "90m" as a span of time.
+
+    >>> parse_duration("36h").days
+    1
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text.strip())
+    if found is None:
+        raise BadInput(f"a span of time is a number and m, h or d, such as 30d, got {text!r}")
+    return timedelta(**{UNITS[found[2]]: int(found[1])})
 
 
 def _hash(token: str) -> str:
@@ -116,13 +208,3 @@ def _from_environment(pair: str) -> Grant:
             f"{VARIABLE} holds name=token pairs with commas between, each token of {LEAST} characters or more"
         )
     return Grant(name, _hash(token))
-
-
-def _read(path: Path) -> list[Grant]:
-    try:
-        document = json.loads(path.read_text())
-        if document["format"] != FORMAT:
-            raise KeyError
-        return [Grant(str(t["name"]), str(t["hash"]), t["revoked"]) for t in document["tokens"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise BadInput(f"{path} is no file of tokens; make one with: tacit curator grant NAME") from None

@@ -1,0 +1,83 @@
+"""The audit log: in the state, bounded, and quiet about those who knock without a token."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outsource_parts import hill, some_rows
+
+from tacit.outsource.curator import Curator
+from tacit.outsource.curator import state as states
+from tacit.outsource.curator.audit import MOST, Audit
+from tacit.outsource.curator.locks import StateError
+
+PATHS = ("/v1/study", "/v1/queries")
+
+
+@pytest.fixture(params=["folder", pytest.param("postgres", marks=pytest.mark.postgres)])
+def curator(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    place = tmp_path / "state" if request.param == "folder" else request.getfixturevalue("postgres_url")
+    rows = some_rows(20)
+    with Curator(rows, hill(rows), epsilon=2.0, delta=1e-3, state=place) as made:
+        yield made
+
+
+def test_refusals_are_counted_by_the_minute(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.outsource.curator.audit.now", lambda: "2026-05-01T10:00:30.000+00:00")
+    audit = Audit(curator.append_audit, PATHS)
+    for number in range(5000):
+        audit.note(None, "GET", f"/wp-admin/{number}", 401)
+        audit.note(None, "GET", "/v1/study", 401)
+    audit.note("alice", "POST", "/v1/queries", 200, request="request-1", rows=[1])
+    audit.note("alice", "POST", "/v1/queries", 200, request="request-2", rows=[2])
+    audit.close()
+    lines = curator._state.audit()
+    assert [line["rows"] for line in lines if "rows" in line] == [[1], [2]]
+    assert {(line["path"], line["who"], line["times"]) for line in lines if "times" in line} == {
+        ("other", None, 5000),
+        ("/v1/study", None, 5000),
+    }
+
+
+def test_the_log_keeps_its_latest_lines(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "AUDIT_LINES", 50)
+    for turn in range(10):
+        curator.append_audit([{"time": "t", "number": 20 * turn + k} for k in range(20)])
+    assert [line["number"] for line in curator._state.audit()] == list(range(150, 200))
+    assert [line["number"] for line in curator._state.audit(3)] == [197, 198, 199]
+
+
+def test_a_state_that_cannot_be_written_is_waited_for_within_bounds() -> None:
+    written: list[dict[str, Any]] = []
+    down = True
+
+    def write(lines: list[dict[str, Any]]) -> None:
+        if down:
+            raise StateError("the disk is full")
+        written.extend(lines)
+
+    audit = Audit(write, PATHS)
+    for number in range(MOST + 500):
+        audit.note("alice", "POST", "/v1/queries", 200, request=f"request-{number}")
+        audit.note(None, "GET", "/v1/study", 401)
+        if number % 500 == 0:
+            audit.flush()
+    down = False
+    audit.close()
+    assert sum("request" in line for line in written) == MOST
+    assert sum(line["times"] for line in written if line["status"] == 401) == MOST + 500
+
+
+def test_a_flood_without_a_token_adds_next_to_nothing_to_the_state(tmp_path: Path) -> None:
+    rows = some_rows(20)
+    with Curator(rows, hill(rows), epsilon=2.0, delta=1e-3, state=tmp_path / "state") as curator:
+        before = sum(f.stat().st_size for f in (tmp_path / "state").iterdir())
+        audit = Audit(curator.append_audit, PATHS)
+        for number in range(20_000):
+            audit.note(None, "GET", f"/{os.urandom(4).hex()}/{number}", 401 if number % 2 else 429)
+        audit.close()
+        assert len(curator._state.audit()) <= 4  # a minute may end in between
+        assert sum(f.stat().st_size for f in (tmp_path / "state").iterdir()) - before < 100_000
