@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tacit
-from tacit.cli.tune import told
+from tacit.cli.tune import format_release
 from tacit.report.pages.tuned import write
 
 X, y = load_digits(return_X_y=True)
@@ -41,7 +41,7 @@ def main() -> None:
         ledger=ledger,
         out=out,
     )
-    print(told(release, {"report": str(write(out)), "certificate": str(out / "certificate.json")}))
+    print(format_release(release, {"report": str(write(out)), "certificate": str(out / "certificate.json")}))
     print(f"\nLedger 'digits' has {ledger.remaining()} left.")
     print(f"Check the receipt: .venv/bin/tacit verify {out}/certificate.json --ledger {out}/ledger.db")
 
