@@ -290,3 +290,21 @@ def test_a_label_that_is_not_declared_counts_as_the_worst() -> None:
     table.loc[next(r for r in range(ROWS) if r not in hidden_rows()), "y"] = "2"
     with pytest.raises(BadInput, match="none of the declared labels in some training rows"):
         table_objective(table, "y", "linear", schema=schema)
+
+
+def test_what_no_model_would_score_is_said_from_training_rows_alone() -> None:
+    import pandas as pd
+
+    rows = pd.DataFrame({"a": np.arange(100.0), "y": ["yes"] * 100})
+    order = np.random.default_rng(0).permutation(100)
+    rows.loc[order[50:60], "y"] = "no"  # ten of the fifty training rows
+    rows.loc[order[:50], "y"] = "no"  # of the private rows, all
+    made = table_objective(rows, "y", "linear", task="classification")
+    assert "wrong in 20% of the training rows" in made.baseline((0.0, 1.0))
+    rows["y"] = 0.0
+    rows.loc[order[50:60], "y"] = 10.0
+    rows.loc[order[:50], "y"] = 1e6
+    made = table_objective(rows, "y", "linear", task="regression")
+    assert "squared error of 12 on" in made.baseline((0.0, 44.0))  # (40 of 2^2 and 10 of 8^2 at 44) / 50
+    assert "clipped at the bounds [0, 44]" in made.baseline((0.0, 44.0))
+    assert "errors 20% are" in made.baseline((0.0, 44.0))

@@ -108,6 +108,7 @@ def tune_command(
             from tacit.integrations.table import PROTECTED
 
             remark(PROTECTED, quiet)
+            remark(function.baseline(limits), quiet)
         if budget is not None and (said := loose(budget.delta, n)):
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)

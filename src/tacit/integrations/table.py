@@ -117,6 +117,20 @@ class TableObjective:
             missed = predicted != answers if self.task == "classification" else (predicted - answers) ** 2
             return np.where(self.known, missed, np.nan)
 
+    def baseline(self, bounds: tuple[float, float]) -> str:
+        """What no model would score, by the targets of the training rows alone; and how many of them bounds clip."""
+        answers = np.asarray(self.train[1])
+        if self.task == "classification":
+            wrong = 1 - np.unique(answers, return_counts=True)[1].max() / len(answers)
+            return f"to beat: always the most frequent class is wrong in {100 * wrong:.3g}% of the training rows"
+        squares, (low, high) = (answers - answers.mean()) ** 2, bounds
+        clipped = float(np.mean((squares < low) | (squares > high)))
+        return (
+            f"to beat: always the mean has a squared error of {np.clip(squares, low, high).mean():.4g} on the training "
+            f"rows. Squared errors are clipped at the bounds [{low:g}, {high:g}], and so is the score: of that mean's "
+            f"errors {100 * clipped:.3g}% are"
+        )
+
     def estimator(self, params: dict[str, Any]) -> Any:
         """An unfitted model with these parameters, for rows that ``matrix`` has encoded."""
         wanted = MODELS[self.model]
