@@ -169,6 +169,25 @@ class ClaimsLaws:
         assert claims.store.claimed() >= T  # those that were refused are claimed too
         assert kind.charges() == 1
 
+    def test_a_first_draw_that_is_unlike_the_others_is_not_made_twice(self, kind: Kind) -> None:
+        if not kind.durable:
+            return
+        with kind.ledger() as ledger:
+            claims = kind.open(ledger)
+            claims.begin()  # paid for; a copy from before that is a new run, which pays for itself
+            kind.close(claims.store)
+            saved = kind.save()
+            claims = kind.open(ledger)
+            claims.draw(kind.key(claims, 0), lambda: 0, kind.note, first=True)
+            kind.close(claims.store)
+            kind.put_back(saved)
+            if claims.store.hidden:
+                return
+            claims = kind.open(ledger)
+            with pytest.raises(LedgerError, match="an older copy was put back"):
+                claims.draw(kind.key(claims, 0), lambda: 0, kind.note, first=True)
+        assert kind.drawn == 1
+
     # Threads, processes, forks
 
     @PAYING

@@ -52,7 +52,7 @@ class Kind:
         return file.stat().st_size if file.exists() else 0
 
     def ledger(self, kind: type[Ledger] = Ledger, mu: float = 5.0, name: str = "l") -> Ledger:
-        return kind.open(self.folder / "ledger.db", name, Budget.gdp(mu))
+        return kind.open(self.url or self.folder / "ledger.db", name, Budget.gdp(mu))
 
     def charges(self) -> int:
         with self.ledger() as ledger:

@@ -122,7 +122,7 @@ def _draw_region(task: Task, observations: Observations, terms: StagedTerms, lis
         trial = study.ask()
         try:
             trial.set_user_attr(REGION, None)
-            trial.set_user_attr(REGION, observations.draw(trial, lambda: totals, choice.draw))
+            trial.set_user_attr(REGION, observations.draw(trial, lambda: totals, choice.draw, first=True))
         finally:
             study.tell(trial, state=TrialState.FAIL)  # no observation: the model has nothing to learn from it
         drawn = _find_region(study)

@@ -134,9 +134,10 @@ class Claims:
         if store.shared and self.recorded() and self.left() and self.answer() is None:
             raise _put_back()
 
-    def draw(self, key: Any, exact: Callable[[], Any], draw: Callable[[Any], Any]) -> Any:
+    def draw(self, key: Any, exact: Callable[[], Any], draw: Callable[[Any], Any], *, first: bool = False) -> Any:
         """What was drawn under this key, or None if it was lost. If it was never claimed: evaluate, pay, claim, draw.
 
+        ``first``: a draw that is unlike the others of a shared store and comes before them; no other may stand for it.
         An evaluation that fails claims nothing. For a hidden store the value must not be shown before ``count`` or
         ``settle``, which follow when it is recorded.
         """
@@ -148,7 +149,8 @@ class Claims:
         if not self.store.hidden:
             # With a ledger its numbers decide: of several processes that claim the last draw at once, one gets it.
             self.store.claim(key, self.promise.draws if self._counts is None else None)
-            self.count()
+            if self.count() and first:
+                raise _put_back()  # other draws were made before this one
         value = draw(total)
         self.store.keep(key, value)
         return value
@@ -194,19 +196,21 @@ class Claims:
                     self.store.write("payment", self.payment.to_json())
             return self.payment
 
-    def count(self) -> None:
-        """Have the ledger count what the store has claimed by now; nothing without a ledger."""
+    def count(self) -> int:
+        """Have the ledger count what the store has claimed by now: how many there were before; 0 without a ledger."""
         self._refuse_without_ledger()  # looked at after the claim: whoever pays meanwhile counts that claim
         if self._counts is None or self.payment is None:
-            return
+            return 0
         with _lock:
-            if not self.store.shared:
-                now = self.store.claimed()
-                self._counts.advance(self._counted, now)
-                self._counted = now
-            elif not _number(self._counts, self.payment, self.promise.draws or 0):
-                self._exhausted = True
-                raise self.used_up()
+            if self.store.shared:
+                number = _number(self._counts, self.payment, self.promise.draws or 0)
+                if number is None:
+                    self._exhausted = True
+                    raise self.used_up()
+                return number
+            before, self._counted = self._counted, self.store.claimed()
+            self._counts.advance(before, self._counted)
+            return before
 
     def _refuse_without_ledger(self) -> None:
         if self._ledger is None and (paid := self.store.read("payment")) is not None:
@@ -286,16 +290,18 @@ class _Ahead:
 _ahead: dict[tuple[str, int], _Ahead] = {}
 
 
-def _number(counts: Draws, payment: Payment, most: int) -> bool:
-    """Use the next number of a draw. Whether there was one."""
+def _number(counts: Draws, payment: Payment, most: int) -> int | None:
+    """The number of the next draw, if there is one."""
     ahead = _ahead.setdefault((payment.ledger, payment.entry), _Ahead())
     if not ahead.numbers:
         quick = time.monotonic() - ahead.time < SOON
         ahead.size = max(1, min(2 * ahead.size, most // AHEAD)) if quick else 1
         ahead.numbers = counts.take(ahead.size, most=most)
         ahead.time = time.monotonic()
-    used, ahead.numbers = ahead.numbers[:1], ahead.numbers[1:]
-    return bool(used)
+    if not ahead.numbers:
+        return None
+    number, ahead.numbers = ahead.numbers[0], ahead.numbers[1:]
+    return number
 
 
 def _forked() -> None:

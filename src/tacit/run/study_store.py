@@ -31,6 +31,7 @@ class StudyStore:
     def __init__(self, study: Study, terms: str = "terms") -> None:
         self.study, self.terms = study, terms
         self._home: Home | None = None
+        self._head = 0, 0  # so many of the first trials are finished, one after the other; so many of those are claimed
 
     def home(self) -> Home:
         """By name and number, in the storage that holds it."""
@@ -62,7 +63,16 @@ class StudyStore:
         return sorted(attrs[RUN] if key == RUN else key.split(":")[-1] for key in attrs if key.startswith(RUN))
 
     def claimed(self) -> int:
-        return sum(map(is_claimed, self.study.get_trials(deepcopy=False)))
+        return self._count(self.study.get_trials(deepcopy=False))
+
+    def _count(self, trials: list[FrozenTrial]) -> int:
+        """What is finished stays as it is, and is looked at once."""
+        finished, claimed = self._head
+        while finished < len(trials) and trials[finished].state.is_finished():
+            claimed += is_claimed(trials[finished])
+            finished += 1
+        self._head = finished, claimed  # both at once: threads may count together
+        return claimed + sum(map(is_claimed, trials[finished:]))
 
     def find(self, trial: Trial) -> None:
         if is_claimed(trial):
@@ -71,11 +81,10 @@ class StudyStore:
     def claim(self, trial: Trial, most: int | None) -> None:
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         trial.set_user_attr(mine, True)
-        trials = self.study.get_trials(deepcopy=False)
-        stored = next(t for t in trials if t.number == trial.number)
+        stored = self.study._storage.get_trial(trial._trial_id)
         if any(key.startswith(CLAIM) and key != mine for key in stored.user_attrs):
             raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if most is not None and sum(map(is_claimed, trials)) > most:
+        if most is not None and self.claimed() > most:
             raise used_up(most)
 
     def keep(self, trial: Trial, value: Any) -> None:

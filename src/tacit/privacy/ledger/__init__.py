@@ -76,7 +76,7 @@ class Ledger:
     def __init__(self, store: Store, header: Header, unit: str | None, record_refusals: bool) -> None:
         self._store, self._header, self._asked, self._record = store, header, unit, record_refusals
         self._unit_known = header.unit
-        self._closed = False
+        self._closed = self._has_keys = False
 
     @classmethod
     def open(
@@ -176,7 +176,7 @@ class Ledger:
         cost = self.filter.cost(guarantee)
         refused = ""
         with self._writing() as connection:
-            if wanted:
+            if wanted and not self._has_keys:
                 add_tables(connection)
             last = rows.end(connection, self._header)
             self._agree(connection, guarantee.unit)
@@ -194,6 +194,7 @@ class Ledger:
                     rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=stated(guarantee))
         if refused:
             raise BudgetRefused(refused)
+        self._has_keys = self._has_keys or bool(wanted)
         return Payment(self.id, self.name, entry.number, entry.hash)
 
     def draws(self, payment: Payment) -> Draws:
