@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -16,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
 import pytest
 from observed_parts import BUDGET, SPACE, Counting, N, at, bowl, claims, finished, study, terms, trials_of, tuned
 from optuna.trial import TrialState
 from scipy import stats
 
 import tacit
-from tacit.errors import BadInput, BudgetRefused, TacitError
+from tacit.errors import BadInput, TacitError
 from tacit.methods import search
 from tacit.methods.observed import Observations, ObservationTerms, ObservedTrials
 from tacit.methods.tuned import Tuned
@@ -98,19 +96,6 @@ def test_simulated_noise_has_no_guarantee_and_is_not_charged(tmp_path: Path) -> 
 # No more draws than were paid for
 
 
-def test_a_draw_is_claimed_in_the_storage_before_it_is_made(tmp_path: Path) -> None:
-    seen = []
-
-    class Watching(Counting):
-        def gaussian_whole(self, value: int, scale: float) -> int:
-            noisy = super().gaussian_whole(value, scale)
-            seen.append((self.draws, claims(at(tmp_path))))
-            return noisy
-
-    tuned(storage=at(tmp_path), noise=Watching())
-    assert seen == [(i, i) for i in range(1, 6)]
-
-
 def test_resumed_runs_draw_no_more_than_was_paid_for(tmp_path: Path) -> None:
     noise = Counting()
     for stop in (2, 1, 1, 99):
@@ -129,61 +114,6 @@ def test_resumed_runs_draw_no_more_than_was_paid_for(tmp_path: Path) -> None:
             assert finished(at(tmp_path))[: len(before)] == before
     assert noise.draws == 5 == claims(at(tmp_path)) == len(finished(at(tmp_path)))
     assert all(t.state.is_finished() for t in trials_of(at(tmp_path)))
-
-
-def test_a_stop_while_the_samplers_load_costs_no_observation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped() -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as slow:
-        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            tuned(storage=at(tmp_path))
-    assert claims(at(tmp_path)) == 0
-    assert len(tuned(storage=at(tmp_path)).value.trials) == 5
-
-
-def test_threads_that_share_a_study_draw_no_more_than_was_paid_for() -> None:
-    noise, start, got = Counting(), threading.Barrier(12), list[float]()
-    observations = Observations(study(), terms(5), noise=noise)
-
-    def observe() -> None:
-        trial = observations.study.ask(tacit.Space(SPACE).distributions)
-        start.wait(30)
-        try:
-            got.append(observations.observe(trial, 0))
-        except BudgetRefused:
-            return
-
-    threads = [threading.Thread(target=observe) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == noise.draws <= 5
-    with pytest.raises(BudgetRefused, match="5 observations were paid for"):
-        observations.observe(observations.study.ask(), 0)
-
-
-def test_a_trial_is_observed_once() -> None:
-    observations = Observations(study(), terms(5))
-    trial = observations.study.ask()
-    observations.observe(trial, 0)
-    with pytest.raises(BudgetRefused, match="a second look is not paid for"):
-        observations.observe(trial, 0)
-    assert observations.left() == 4
-
-
-def test_a_trial_object_made_before_the_draw_cannot_draw_again(tmp_path: Path) -> None:
-    noise = Counting()
-    observations = Observations(study(at(tmp_path)), terms(5), noise=noise)
-    trial = observations.study.ask()
-    copies = [optuna.Trial(observations.study, trial._trial_id) for _ in range(3)]
-    observations.observe(trial, 0)
-    for copy in copies:
-        with pytest.raises(BudgetRefused, match="a second look is not paid for"):
-            observations.observe(copy, 0)
-    assert (noise.draws, observations.left()) == (1, 4)
 
 
 def racing(storage: str, ledger: str, start: Any, drawn: str) -> None:
@@ -249,32 +179,12 @@ def test_of_two_that_answer_at_once_the_first_recorded_answers_for_both(tmp_path
 class DyingLedger(tacit.Ledger):
     point = ""
 
-    def charge(self, *given: Any, **named: Any) -> Any:
-        payment = super().charge(*given, **named)
-        if self.point == "after the charge":
-            die()
-        return payment
-
     def settle(self, *given: Any) -> None:
         if self.point == "after the answer":
             die()
         super().settle(*given)
         if self.point == "after the settlement":
             die()
-
-
-class DyingNoise(Counting):
-    def __init__(self, point: str) -> None:
-        super().__init__()
-        self.point = point
-
-    def gaussian_whole(self, value: int, scale: float) -> int:
-        if self.point == "after the claim" and self.draws == 2:
-            die()
-        noisy = super().gaussian_whole(value, scale)
-        if self.point == "after the draw" and self.draws == 3:
-            die()
-        return noisy
 
 
 def die(*_: Any) -> None:
@@ -291,26 +201,14 @@ def dying(folder: str, point: str) -> None:
             die()
         return bowl(params)
 
-    if point == "before the claim":
-        observe = Observations.observe
-        Observations.observe = lambda self, *a: die() if calls[0] == 3 else observe(self, *a)  # type: ignore[method-assign]
     if point == "before the answer":
         search._release = die  # type: ignore[assignment]
     DyingLedger.point = point
     with DyingLedger.open(Path(folder) / "ledger.db", "icu", BUDGET) as ledger:
-        tuned(losses, out=Path(folder) / "out", ledger=ledger, noise=DyingNoise(point))
+        tuned(losses, out=Path(folder) / "out", ledger=ledger)
 
 
-POINTS = {  # what is finished, and what is claimed, when a run dies there
-    "after the charge": (0, 0),
-    "before the evaluation": (2, 2),
-    "before the claim": (2, 2),
-    "after the claim": (2, 3),
-    "after the draw": (2, 3),
-    "before the answer": (5, 5),
-    "after the answer": (5, 5),
-    "after the settlement": (5, 5),
-}
+POINTS = {"before the evaluation": 2, "before the answer": 5, "after the answer": 5, "after the settlement": 5}
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -319,15 +217,14 @@ def test_a_killed_run_goes_on_without_paying_or_drawing_twice(point: str, tmp_pa
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
-    done, claimed = POINTS[point]
     storage, before = at(tmp_path / "out"), finished(at(tmp_path / "out"))
-    assert (len(before), claims(storage)) == (done, claimed)
+    assert len(before) == claims(storage) == POINTS[point]
 
     noise, ledger = Counting(), tacit.Ledger.open(tmp_path / "ledger.db", "icu")
     release = tuned(out=tmp_path / "out", ledger=ledger, noise=noise)
-    assert noise.draws == 5 - claimed
+    assert noise.draws == 5 - len(before)
     assert claims(storage) == 5
-    assert finished(storage)[:done] == before
+    assert finished(storage)[: len(before)] == before
     assert all(t.state.is_finished() for t in trials_of(storage))
     assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
     ledger.verify()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import struct
 import threading
 import time
@@ -20,7 +19,7 @@ from observed_parts import BUDGET, Counting, N, at, bowl, claims, finished, stud
 from optuna.trial import TrialState
 
 import tacit
-from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError
 from tacit.methods.observed import Observations
 
 fork = get_context("fork")
@@ -75,34 +74,10 @@ def test_a_ledger_that_is_named_for_a_finished_study_is_charged(tmp_path: Path) 
         tuned(storage=at(tmp_path), study_name="second", ledger=poor)
 
 
-def test_an_older_copy_of_a_released_study_draws_nothing(tmp_path: Path) -> None:
-    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", tacit.Budget.approximate(2.0, 1e-6))
-    observations = Observations(study(at(tmp_path)), terms(), ledger=ledger)
-    observations.study.tell(trial := observations.study.ask(), observations.observe(trial, 0))
-    shutil.copy(tmp_path / "study.db", tmp_path / "old.db")
-    tuned(storage=at(tmp_path), ledger=ledger)
-    shutil.copy(tmp_path / "old.db", tmp_path / "study.db")
-    noise = Counting()
-    with pytest.raises(LedgerError, match="an older copy was put back"):
-        tuned(storage=at(tmp_path), ledger=ledger, noise=noise)
-    assert noise.draws == 0
-
-
 def test_a_study_of_another_direction_is_refused(tmp_path: Path) -> None:
     study(at(tmp_path), direction="maximize")
     with pytest.raises(BadInput, match="must have the one direction 'minimize'"):
         tuned(storage=at(tmp_path))
-
-
-def test_a_study_paid_by_one_ledger_is_not_resumed_with_another(tmp_path: Path) -> None:
-    first, second = (tacit.Ledger.open(tmp_path / "ledger.db", name, BUDGET) for name in ("first", "second"))
-    observations = Observations(study(at(tmp_path)), terms(), ledger=first)
-    observations.pay()
-    noise = Counting()
-    with pytest.raises(LedgerError, match="that payment is of ledger 'first'"):
-        tuned(storage=at(tmp_path), ledger=second, noise=noise)
-    assert (noise.draws, second.entries()) == (0, [])
-    assert observations.study.user_attrs["tacit:payment"]["name"] == "first"
 
 
 def test_an_objective_that_fails_at_once_has_cost_nothing(tmp_path: Path) -> None:

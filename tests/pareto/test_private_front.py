@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from pareto_toys import Noisy, Toy
 from tacit import Budget, Ledger, Simulation
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
-from tacit.pareto.private_front import UNIT
+from tacit.pareto.algorithm import Oracles
+from tacit.pareto.private_front import UNIT, ObservedTest
 from tacit.space import Space
 from tacit.trainers.dp_sgd import LogisticSGD
 
@@ -140,18 +141,6 @@ def test_points_are_placed_where_the_model_sees_them() -> None:
     assert front.predict(Toy(), epsilon=1.0).epsilon <= 1.0
 
 
-def test_a_stop_while_the_samplers_load_costs_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped() -> None:
-        raise KeyboardInterrupt
-
-    asked: dict[str, Any] = {**ASKED, "private": PrivateTest(BUDGET), "storage": f"sqlite:///{tmp_path}/study.db"}
-    with monkeypatch.context() as slow:
-        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            discover(Toy(), **asked)
-    assert len(discover(Toy(), **asked, take_over=True).tested) == ASKED["trials"]
-
-
 def test_other_terms_or_an_exact_study_are_refused(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     discover(Toy(), **ASKED, storage=storage)
@@ -199,14 +188,55 @@ def test_an_older_copy_of_a_released_front_draws_nothing(ledger: Ledger, tmp_pat
         discover(dying, **ASKED, private=PrivateTest(BUDGET, ledger), storage=storage)
 
 
-def test_a_failing_run_stops_a_private_study_and_says_nothing() -> None:
+def test_a_failing_run_stops_a_private_study_costs_nothing_and_says_nothing(ledger: Ledger) -> None:
     class Fails(Toy):
         def each_utility(self, params: dict[str, Any], seed: int) -> Any:
             raise ValueError("record 17")
 
     with pytest.raises(ObjectiveError) as refused:
-        discover(Fails(), **ASKED, private=PrivateTest(BUDGET))
+        discover(Fails(), **ASKED, private=PrivateTest(BUDGET, ledger))
     assert "record 17" not in str(refused.value)
+    assert ledger.entries() == []  # it is paid for before the first draw, not before
+
+
+@pytest.mark.parametrize("fails", ["at once", "later"])
+def test_an_executor_that_fails_is_told_of_without_its_words(fails: str) -> None:
+    class Quotes(Executor):
+        def submit(self, *work: Any, **named: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_exception(RuntimeError("record 17"))
+            if fails == "at once":
+                raise RuntimeError("record 17")
+            return future
+
+    with pytest.raises(ObjectiveError, match=r"could not run the objective \(RuntimeError\)") as told:
+        discover(Toy(), **ASKED, private=PrivateTest(BUDGET), executor=Quotes())
+    assert not any("record 17" in str(e) for e in (told.value, told.value.__cause__, told.value.__context__))
+
+
+@pytest.mark.parametrize("paying", [True, False], ids=["ledger", "no ledger"])
+def test_a_front_survives_another_process_that_takes_the_last_draw(
+    paying: bool, ledger: Ledger, tmp_path: Path
+) -> None:
+    storage, private = f"sqlite:///{tmp_path}/study.db", PrivateTest(BUDGET, ledger if paying else None)
+    asked: dict[str, Any] = {"delta": 1e-6, "trials": 3, "startup": 3, "private": private, "storage": storage}
+
+    class Beside(Toy):
+        runs = 0
+
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            self.runs += 1
+            if self.runs == 3:  # while the last point is under way
+                study = optuna.load_study(study_name="pareto", storage=storage)
+                quicker = ObservedTest(study, Oracles(Toy(), 1e-6), private, 3, 1)
+                quicker.observe(trial := study.ask(), [0])
+                study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            return super().each_utility(params, seed)
+
+    beside = Beside()
+    front = discover(beside, **asked)
+    assert beside.runs == 3
+    assert len(front.tested) == 2
 
 
 def test_a_missing_record_counts_as_worst_and_a_missing_shape_is_refused() -> None:

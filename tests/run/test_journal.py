@@ -14,7 +14,7 @@ import gibo_run
 import pytest
 
 import tacit
-from tacit.errors import BadInput, LedgerError, ObjectiveError
+from tacit.errors import BadInput, ObjectiveError
 from tacit.methods.gibo import FILE
 from tacit.privacy.claims import Claims, Promise
 from tacit.run.journal import Journal
@@ -72,59 +72,8 @@ def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, 
         assert ledger.verify_certificate(json.loads(json.dumps(again.certificate()))).paid
 
 
-def test_a_draw_that_was_claimed_and_lost_is_not_made_again(tmp_path) -> None:
-    gibo_run.run(tmp_path)
-    text = (tmp_path / FILE).read_text().splitlines(keepends=True)
-    at = next(i for i, line in enumerate(text) if '"keep": "start 0 step 1"' in line)
-    (tmp_path / FILE).write_text("".join(text[:at]))  # killed between the claim and what was drawn
-    with pytest.raises(LedgerError, match="older copy"):  # another path than the one that was settled is not paid for
-        gibo_run.run(tmp_path)
-    gradients = [line for line in lines(tmp_path) if line.get("keep") == "start 0 step 1"]
-    assert gradients == []
-
-
-def test_a_crash_between_the_charge_and_its_record_finds_the_charge_again(tmp_path) -> None:
-    promise = Promise(tacit.Guarantee(tacit.Budget.gdp(0.5)), None, "run {run}", {})
-    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "l", tacit.Budget.gdp(0.6))
-    paid = claims(tmp_path, ledger, promise).pay()
-    text = (tmp_path / "j").read_text().splitlines(keepends=True)
-    assert "paid" in text[1]
-    (tmp_path / "j").write_text(text[0])
-    assert claims(tmp_path, ledger, promise).pay() == paid
-    assert len(charges(tmp_path)) == 1
-
-
 def claims(folder: Path, ledger: tacit.Ledger | None = None, promise: Promise = FREE) -> Claims:
     return Claims(Journal(folder / "j"), promise, ledger=ledger)
-
-
-def test_a_stop_while_the_samplers_load_costs_no_step(tmp_path, monkeypatch) -> None:
-    def stopped() -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as slow:
-        slow.setattr("tacit.privacy.claims.load_samplers", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            gibo_run.run(tmp_path)
-    assert not charges(tmp_path)
-    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0
-
-
-def test_an_older_copy_of_a_released_run_draws_nothing(tmp_path) -> None:
-    gibo_run.run(tmp_path)
-    whole = (tmp_path / FILE).read_text().splitlines(keepends=True)
-    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0  # all of it is there: nothing to draw
-    (tmp_path / FILE).write_text("".join(whole[:-2]))
-    with pytest.raises(LedgerError, match="an older copy was put back"):
-        gibo_run.run(tmp_path)
-    assert len(lines(tmp_path)) == len(whole) - 2
-
-
-def test_a_failing_evaluation_claims_nothing(tmp_path) -> None:
-    with pytest.raises(ObjectiveError):
-        gibo_run.run(tmp_path, fails=True)
-    assert not any("claim" in line for line in lines(tmp_path))
-    assert gibo_run.run(tmp_path).value.details["lost_steps"] == 0
 
 
 def test_a_line_cut_short_never_happened(tmp_path) -> None:
