@@ -19,7 +19,7 @@ from tacit.pareto.dominance import hypervolume
 from tacit.trainers.dp_sgd import LogisticSGD
 
 TITLE = "Adult's front by Renyi and by tight epsilons"
-LONG = False
+LONG = True
 REPEATS = 1
 DELTA, REFERENCE, STARTUP, RUNS = 1e-5, (10.0, 1.0), 16, 3
 TRIALS = int(os.environ.get("TACIT_POINTS", "48"))

@@ -208,6 +208,7 @@ def _tables(
     bottom, top = _window(law, T, tilt, outside, shifts)
     start, end = np.floor(bottom / law.h).astype(np.int64) - 1, np.ceil(top / law.h).astype(np.int64) + 1
     N = np.exp2(np.maximum(np.ceil(np.log2(end - start + 1)), 4)).astype(np.int64)
+    N = np.where(end - start < 3 * N // 4, 3 * N // 4, N)
     found: dict[int, Table] = {}
     for length in np.unique(N).tolist():
         same = np.flatnonzero(length == N)

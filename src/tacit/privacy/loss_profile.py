@@ -91,6 +91,8 @@ class LossProfile:
 
 
 def _best(tables: tuple[Table, ...], epsilon: Floats) -> Floats:
+    if not epsilon.size:
+        return epsilon
     found = [table.at(epsilon) for table in tables]
     best: Floats = np.max(found, axis=0) if tables[0].lower else np.min(found, axis=0)
     return best

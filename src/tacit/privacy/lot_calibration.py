@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 QUICK = 2.0  # knots for each standard deviation of a step's loss while searching
+COARSE = 2.3  # the same below a profile, not in powers of two: noise is then smooth in rate and steps
 LEAST, MOST = 1e-3, 1e9  # noise that is searched
 CLOSE = 1e-4  # relative, of noise for an epsilon
 NEAR = 2e-3  # the same, of noise below a profile
@@ -133,7 +134,7 @@ class _Below:
         sampled = np.flatnonzero((rate < 1) & (noise >= 0.02))
         for at in np.array_split(sampled, -(-len(sampled) // 128)) if sampled.size else ():
             s, q = pair_noise(self.pair, noise[at]), rate[at]
-            law = step_losses(self.pair, s, q, spacing=loss_scale(self.pair, s, q) / 3, fine=32)
+            law = step_losses(self.pair, s, q, spacing=loss_scale(self.pair, s, q) / COARSE, fine=24)
             out[at] = [self._over(p) for p in compose(law, steps[at], (self.level,), longest=2**15)]
         return out
 
