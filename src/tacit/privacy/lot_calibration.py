@@ -220,7 +220,9 @@ def find_roots(f: Callable[[Floats, Integers], Floats], start: Floats, which: In
         least = min(close * 2.0**turn, 1.0)  # f may be flat far from its root: strides grow
         outwards = x[a] + np.sign(last) * np.clip(1.2 * np.abs(last), least, 1.0)
         with np.errstate(invalid="ignore"):
-            inside = low[a] + width * y_low[a] / (y_low[a] - y_high[a]) + close / 4
+            root = low[a] + width * y_low[a] / (y_low[a] - y_high[a])
+            # just above the root that is expected; once that end is near it, just as far below as will do
+            inside = np.where(high[a] - root < 0.9 * close, high[a] - 0.95 * close, root + 0.4 * close)
             inside = np.clip(inside, low[a] + 0.02 * width, high[a] - 0.02 * width)
         x[a] = np.where(np.isfinite(width), inside, outwards)
     raise ArithmeticError("no noise found, a defect of tacit: report the setting that led here")
