@@ -25,13 +25,13 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts trainers/runs",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
     "methods/kusner/test_kusner.py": "methods/kusner/problem",
-    "methods/test_observed.py": "methods/tuned run/study_store",
+    "methods/test_observed.py": "methods/tuned",
     "methods/test_surrogate.py": "methods/sampler run/sampler",
     "methods/test_tune.py": "run/folder run/study",
     "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
     "outsource/curator/rows outsource/curator/state outsource/curator/tables",
     "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/desk outsource/curator/gate "
-    "outsource/curator/tokens outsource/protocol/wire",
+    "outsource/protocol/wire",
     "outsource/modeler/test_modeler.py": "outsource/modeler/noisy_inputs",
     "outsource/protocol/test_frames.py": "outsource/protocol/terms",
     "outsource/test_two_processes.py": "cli/curator cli/modeler outsource/modeler/client",
