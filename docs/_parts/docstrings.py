@@ -8,12 +8,14 @@ from typing import Any
 import griffe
 
 SECTION = re.compile(r"^(Guarantee|Follows|Differs|Edges)\. ", re.MULTILINE)
+PROOF = re.compile(r"docs/proofs/([a-z-]+)\.md")
 COLUMNS = re.compile(r"\S {2,}\S")
 
 
 def markdown(text: str) -> str:
     """A docstring of this project as Markdown."""
-    blocks = re.split(r"\n[ \t]*\n", SECTION.sub(r"\n**\1.** ", text.strip()))
+    linked = PROOF.sub(r"[docs/proofs/\1.md](../proofs/\1.md)", text.strip())  # the reference is one folder of pages
+    blocks = re.split(r"\n[ \t]*\n", SECTION.sub(r"\n**\1.** ", linked))
     return "\n\n".join(_block(block.strip("\n")) for block in blocks)
 
 

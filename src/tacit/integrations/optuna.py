@@ -62,7 +62,7 @@ def private(
     Guarantee. mu-GDP for one record replaced, unconditional, for everything in the study and all that is made of it:
     any sampler, the dashboard, the best trial. At most ``trials`` values are drawn per study, whatever threads,
     processes, crashes and resumed runs share it; with a ledger the study is charged once, before its first draw.
-    Follows. Section "private observations" of the documentation.
+    Follows. Private observations. Proof: docs/proofs/private-observations.md.
     Edges. The trial after the last that was paid for raises BudgetRefused, which ends ``study.optimize``; give it
     ``n_trials=trials``. Pruning, user attributes and the study are out of the objective's reach, since they would carry
     private values out without noise. For the same reason, names and ranges of parameters must not depend on the

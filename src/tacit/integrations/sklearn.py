@@ -66,7 +66,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Guarantee. ``release_``, and with it ``best_params_`` and ``best_score_``, is mu-GDP for one validation row
     replaced, unconditional. THE TRAINING ROWS ARE NOT PROTECTED: publish ``best_estimator_`` only if they may be
     known. The size of the split and the rows that are in it are public.
-    Follows. Section "private observations" of the documentation.
+    Follows. Private observations. Proof: docs/proofs/private-observations.md.
     Differs. Despite the name, and unlike GridSearchCV, this holds out rows once. In cross-validation a row is scored
     in one fold and trains the models of all others, so replacing it may change every loss, and the noise would have
     to cover that. The split is not stratified: that would read private labels. ``best_estimator_`` is fitted on the

@@ -5,7 +5,7 @@
 
 The mean over n records moves by at most w/n when one record is replaced. T of them with Gaussian noise of standard
 deviation w sqrt(T) / (n mu) are together mu-GDP. The trajectory, the best point, its score, the database and the plots
-cost nothing more.
+cost nothing more. Proof: docs/proofs/private-observations.md.
 """
 
 from __future__ import annotations

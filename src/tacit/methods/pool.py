@@ -5,7 +5,8 @@
 
 One record moves every mean by at most w / n. The winner is one draw of the exponential mechanism, whatever T is: its
 expected mean is within s log T of the best candidate's. A share of the budget buys the winner's score. The exact means
-are never released: they are in memory or, with a folder, in a private one until the release.
+are never released: they are in memory or, with a folder, in a private one until the release. Proof:
+docs/proofs/exponential-mechanism.md.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Noise of standard deviation s is on each of T scores. The setting with the lowest of T' noisy scores (T' leaves out the
 trials that confirm the choice) is not much worse than the best one tried: by s sqrt(2 log T') in expectation where
 settings do not depend on earlier noise (the largest of T' Gaussians), by 2 s sqrt(2 log 2T') where they do.
+Proof of the guarantee: docs/proofs/private-observations.md.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 
 The draw is sqrt(a) mu-GDP, the T observations are sqrt(1 - a) mu-GDP, and the box depends on what was released alone,
 so both together are mu-GDP. Observations alone sometimes miss the valley, a pool alone never reaches its floor.
+Proof: docs/proofs/private-observations.md, section "Staged".
 """
 
 from __future__ import annotations

@@ -55,8 +55,9 @@ def tune(
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
     conditional on a Gaussian-process model; "kusner3" is pure epsilon, given true Lipschitz constants; "nonprivate" has
     none. What the model was trained on is not protected by any of them.
-    Follows. Section "private observations" of the documentation; Kusner et al. (2015), Algorithms 1 to 3; Sopa et al.
-    (2025), Algorithms 1 and 2 ("gibo", for many parameters: ``trials`` are its steps, of several evaluations each).
+    Follows. Private observations (docs/proofs/private-observations.md); Kusner et al. (2015), Algorithms 1 to 3; Sopa
+    et al. (2025), Algorithms 1 and 2 ("gibo", for many parameters: ``trials`` are its steps, of several evaluations
+    each). All proofs: docs/proofs/index.md.
     Edges. Losses outside the bounds are clipped, missing ones count as the worse bound, and how many is private.
     Noise above a tenth of the bounds' width is refused unless ``accept_noise=True``. Interrupted runs go on from
     ``out`` or ``storage`` without paying twice.

@@ -44,7 +44,11 @@ SOURCE = "private observations: T x R Gaussian mechanisms composed (Dong et al. 
 
 @dataclass(frozen=True)
 class PrivateTest:
-    """What a private front may cost the test set, and the ledger that pays. The algorithm needs ``each_utility``."""
+    """What a private front may cost the test set, and the ledger that pays. The algorithm needs ``each_utility``.
+
+    Guarantee. mu-GDP for one test record replaced, unconditional; training records are not protected by it.
+    Follows. Private observations. Proof: docs/proofs/private-front.md.
+    """
 
     budget: Budget
     ledger: Ledger | None = None

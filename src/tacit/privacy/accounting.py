@@ -50,7 +50,8 @@ class Filter:
     delta of their own.
 
     Guarantee. All admitted releases together satisfy ``budget``, up to one part in 1e9 for the rounding of sums and for
-    the distances of noise drawn in bulk, which use delta and are refused where the budget has none.
+    the distances of noise drawn in bulk, which use delta and are refused where the budget has none. Proof:
+    docs/proofs/ledger-filters.md.
     Edges. The reserve is fixed when the filter is made, on purpose: deciding later how much of delta goes where, after
     seeing answers, can break the budget by a factor of 2 (a test shows it).
 
@@ -160,7 +161,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
     """The guarantee of several releases taken together, whose parameters were fixed in advance.
 
     All pure stays pure; Gaussian and pure become GDP; with zCDP among them, zCDP. With approximate ones among them,
-    ``delta`` is the total delta to state; what the deltas do not use converts the rest. Distances add.
+    ``delta`` is the total delta to state; what the deltas do not use converts the rest. Distances add. Proof:
+    docs/proofs/ledger-filters.md.
 
     >>> g = Guarantee(Budget.gdp(0.3))
     >>> round(compose([g] * 4).budget.amount, 12)

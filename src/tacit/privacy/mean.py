@@ -30,6 +30,7 @@ class BoundedMean(Mechanism[float]):
 
     Guarantee. mu-GDP with mu = (high - low) / (records scale), for one record replaced; unconditional, floating point
     included. The number of records is public.
+    Follows. Dong, Roth and Su (2022), Theorem 1. Proof: docs/proofs/bounded-mean.md.
     Edges. A loss that is not a number counts as the worse bound, silently: how many were clipped or missing is private.
     The rounding to 2^32 steps moves a mean by less than (high - low) 2^-33.
 

@@ -139,6 +139,7 @@ class Gaussian(Additive):
 
     Guarantee. mu-GDP with mu = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
     Follows. Dong, Roth and Su (2022), Theorem 1; Balle and Wang (2018), Theorem 8 for an (epsilon, delta) budget.
+    Proof: docs/proofs/additive-noise.md.
     Edges. A pure budget is refused: no Gaussian noise is pure differential privacy.
 
     >>> Gaussian(0.01, budget=Budget.approximate(1.0, 1e-6)).guarantee.notion
@@ -156,7 +157,7 @@ class Laplace(Additive):
     """Laplace noise on a number, or on a vector whose L1 norm moves by at most ``sensitivity``.
 
     Guarantee. Pure epsilon = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
-    Follows. Dwork, McSherry, Nissim and Smith (2006), Proposition 1.
+    Follows. Dwork, McSherry, Nissim and Smith (2006), Proposition 1. Proof: docs/proofs/additive-noise.md.
 
     >>> round(Laplace(1.0, scale=2.0).guarantee.epsilon(), 9)
     0.5
@@ -177,8 +178,8 @@ class Exponential(Mechanism[int]):
     Guarantee. Pure epsilon = 2 sensitivity / scale, rho-zCDP with rho = epsilon^2 / 8, and mu-GDP with
     mu = 2 Phi^-1(1 / (1 + e^(-epsilon/2))); states the one that the budget asks for, pure for an approximate one.
     Unconditional.
-    Follows. McSherry and Talwar (2007), Theorem 6; Cesar and Rogers (2021) for zCDP; for GDP the page "One draw of the
-    exponential mechanism" of the documentation.
+    Follows. McSherry and Talwar (2007), Theorem 6; Cesar and Rogers (2021) for zCDP; for GDP our own proof:
+    docs/proofs/exponential-mechanism.md.
     Edges. One candidate is chosen with certainty. Scores must be finite.
 
     >>> Exponential(1.0, budget=Budget.zcdp(0.5)).scale

@@ -137,7 +137,7 @@ class GradientMean(Mechanism[Array]):
 
     Guarantee. mu-GDP for one record replaced, unconditional, whatever B is, floating point included.
     Follows. Sopa et al. (2025), Lemma 3.1; Dong, Roth and Su (2022), Theorem 1; Canonne, Kamath and Steinke (2020) for
-    noise on whole numbers.
+    noise on whole numbers. Proof: docs/proofs/gradient-mean.md.
 
     >>> mean = GradientMean(1000, clip=1.0, size=5, budget=Budget.gdp(0.5))
     >>> round(mean.scale, 8)

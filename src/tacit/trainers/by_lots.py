@@ -26,7 +26,8 @@ class ByLots:
 
     Guarantee. ``epsilons`` is for one training record replaced, fixed-size lots drawn afresh without replacement; the
     number of records is public. ``utility`` and ``train`` draw fast, seeded noise: what they give is not released.
-    Follows. Avent2020: domain (Table 1), random baseline (Tables 3 and 4), accuracy on a test set as utility.
+    Follows. Avent2020: domain (Table 1), random baseline (Tables 3 and 4), accuracy on a test set as utility. Proof of
+    the epsilons: docs/proofs/subsampled-gaussian.md.
     """
 
     name: ClassVar[str] = ""

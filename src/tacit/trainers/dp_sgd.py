@@ -51,7 +51,8 @@ class Linear(ByLots):
     Guarantee. ``train_for_release`` is (epsilon, delta) for one training record replaced, unconditional, with epsilon
     from the privacy loss distribution for fixed-size lots drawn afresh without replacement. Adam only post-processes
     the noisy gradients. ``utility`` and ``train`` draw fast, seeded noise: what they give is not released.
-    Follows. Avent2020 Algorithms 3 and 4; utility is accuracy on the test set, as there.
+    Follows. Avent2020 Algorithms 3 and 4; utility is accuracy on the test set, as there. Proof:
+    docs/proofs/subsampled-gaussian.md.
     Differs. T floor(n / m) steps; an intercept, whose gradient is clipped with the rest.
     Edges. More than two classes, a lot larger than the data and bad arrays are refused. With ``shared_lots`` the seeds
     of one call share their lots, two to three times faster: each model is still a fair one, but they vary together.

@@ -45,7 +45,7 @@ class OutputPerturbation:
     it exactly. ``utility`` draws fast, seeded noise and keeps noise-free models inside: not for release.
     Follows. Wu et al. 2017 (arXiv:1606.04722) Algorithm 2, batches of 1, ``epochs`` passes, step min(1/beta, 1/(gamma
     t)), Lipschitz constant 1 + gamma R = 2 with weights within R = 1 / gamma, sensitivity 2 * 2 / (gamma n); Avent2020
-    Section 2.2 with gamma in [1e-4, 1], sigma in [0.1, 10].
+    Section 2.2 with gamma in [1e-4, 1], sigma in [0.1, 10]. Proof: docs/proofs/output-perturbation.md.
     Differs. Features are divided by the public ``bound`` and longer ones shortened to norm 1, each by itself; the
     authors divide by the largest norm in the data, which their epsilon does not cover. The projection to |w| <= R is
     left out because it never acts: |(1 - step gamma) w - step r x| <= (1 - step gamma) R + step = R.

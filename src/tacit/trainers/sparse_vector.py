@@ -26,7 +26,7 @@ class SparseVector:
     Guarantee. (epsilon, 0) with epsilon = (1 + (2C)^(1/3)) (1 + (2C)^(2/3)) / b, for one record replaced; no query is
     answered but through the noise. The answers here are simulated to measure utility, with fast noise: not for release.
     Follows. Avent et al. (2020), Algorithm 1: threshold 1/2, b1 = b / (1 + (2C)^(1/3)), utility the mean F1 of
-    ``orders`` runs in random order.
+    ``orders`` runs in random order. Proof: docs/proofs/sparse-vector.md.
     Differs. C is a whole number, as the algorithm counts. ``expected_utility`` is the exact mean of F1, without draws.
 
     >>> svt = SparseVector()

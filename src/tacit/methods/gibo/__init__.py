@@ -7,7 +7,8 @@
 Replacing one record moves the mean of clipped gradients by at most 2B/n. T of them, each with Gaussian noise of
 standard deviation 2 B sqrt(T) / (n mu) per coordinate, are together mu-GDP, whatever B is. Where the next evaluations
 take place, how far to step and when to stop depend on released values only. Noisy mean losses, of the places among
-which the first point is chosen and of final points, are paid for from the same budget: squares of mu add up.
+which the first point is chosen and of final points, are paid for from the same budget: squares of mu add up. Proof:
+docs/proofs/gibo.md.
 """
 
 from __future__ import annotations

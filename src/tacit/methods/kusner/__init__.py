@@ -3,7 +3,8 @@
 Algorithm 1: GP-UCB on noisy scores. Algorithm 2: branch and bound on exact scores. Both release parameters by the
 exponential mechanism on the posterior mean and a score by Laplace noise, and hold only under a Gaussian-process model.
 Algorithm 3: any search over a regularisation strength; Laplace noise on the best score; pure epsilon. What is seen on
-the way (scores, posterior, which candidates were tried) is private and never leaves. Formulas: constants.py.
+the way (scores, posterior, which candidates were tried) is private and never leaves. Formulas: constants.py. What is
+proved and what is not: docs/proofs/kusner.md.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ class Curator:
     conditional on answers not being sensitive, unless ``answers=PrivateAnswers(...)``, whose noise is charged to the
     ledger query by query. The table's noise is drawn in bulk, at a distance from the exact law that its guarantee
     carries, where that can be charged: to a budget with a delta, at an epsilon up to 20. Answers are drawn exactly.
-    Follows. Kharkovskii2020, Algorithm 1 and section 2. Private answers are theirs to leave open, and ours.
+    Follows. Kharkovskii2020, Algorithm 1 and section 2. Private answers are theirs to leave open, and ours. Proof:
+    docs/proofs/noisy-projection.md.
     Differs. A row is evaluated and paid for once: whoever asks again, or retries a request, is told the same.
     Edges. A query is refused when the limit is reached, the row does not exist, or the study was stopped; then nothing
     is evaluated or charged. A second curator on the same state is refused; should two run all the same, because a

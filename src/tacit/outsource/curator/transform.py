@@ -53,6 +53,7 @@ class NoisyProjection:
     ``noise=BULK`` the guarantee carries the distance of the r numbers of one row, those of all other rows have the same
     law whatever that row is; the (epsilon, delta) asked for includes it (docs/proofs/bulk-noise.md).
     Follows. Kenthapadi2013, Algorithm 1, named as future work by Kharkovskii2020; Balle and Wang (2018), Theorem 8.
+    Proof: docs/proofs/noisy-projection.md.
     Differs. P has orthonormal columns and the default is the identity. A neighbour moves a row in any direction, not in
     one attribute, so the sensitivity does not shrink with r while the signal does: r < d makes a smaller table, and
     estimates squared distances with sqrt(d/r) times the error. Take it when d is large and the table must be small.

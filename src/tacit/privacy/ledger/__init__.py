@@ -61,6 +61,8 @@ class Ledger:
     Guarantee. Releases that were each charged here before they were drawn satisfy the budget together, however many
     processes charge at once and however each release depends on earlier ones (see Filter). When ``charge`` returns,
     the debit is on disk; when it raises, nothing may be drawn.
+    Follows. Rogers et al. (2016), Feldman and Zrnic (2021), Smith and Thakurta (2022). Proof:
+    docs/proofs/ledger-filters.md.
     Edges. A charge that was not drawn stays spent. SQLite relies on file locks, which many network file systems do not
     keep: use PostgreSQL across machines. A ledger in memory is refused, since it would forget.
 
