@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import LedgerName, MaybeLedger, complete, split_numbers
+from tacit.cli.options import LedgerName, MaybeLedger, complete, parse_duration, split_numbers
 from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, mask_passwords, remark, this_command
 from tacit.errors import BadInput, TacitError, count, extra
 
@@ -72,7 +72,7 @@ def serve_command(
     from tacit.outsource.curator import Curator
     from tacit.outsource.curator.rows import PrivateAnswers
     from tacit.outsource.curator.server import bind, serve
-    from tacit.outsource.curator.tokens import CURATOR, parse_duration
+    from tacit.outsource.curator.tokens import CURATOR
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
 
@@ -146,8 +146,6 @@ def grant_command(
 
     Example: tacit curator grant alice --state loans --for 14d > alice.token
     """
-    from tacit.outsource.curator.tokens import parse_duration
-
     with _tokens(state) as known:
         token = known.grant(name, lasts=None if lasts == "ever" else parse_duration(lasts))
         until = next(g.expires for g in known.grants() if g.name == name)
@@ -204,7 +202,7 @@ def status_command(state: State = "curator", as_json: AsJson = False) -> None:
     typer.echo("\n".join([*lines, *(f"{e.number:6}  {e.time}  {e.modeler}  row {e.row}" for e in log[-20:])]))
 
 
-@curator.command("log")
+@curator.command("log", short_help="Who asked the service for what.")
 def log_command(
     state: State = "curator",
     latest: Annotated[int, typer.Option(help="Lines to show, the latest.")] = 100,

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import complete
-from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, print_result, this_command
+from tacit.cli.options import complete, parse_duration
+from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, print_result, remark, this_command
 from tacit.errors import BadInput, extra
 
 modeler = typer.Typer(help="Optimise over a table that a curator published.", **PLAIN)
@@ -29,6 +29,7 @@ def run_command(
     mean: Annotated[float, typer.Option(help="Of the prior, with --lengthscale.")] = 0.0,
     batch: Annotated[int, typer.Option(help="Rows in one request.")] = 1,
     patience: Annotated[float, typer.Option(help="Seconds to wait for a curator that does not answer.")] = 60.0,
+    wait: Annotated[str, typer.Option(help="Longest wait for one answer: 30m, 12h, 2d.")] = "1h",
     seed: Annotated[int, typer.Option(help="Of the first rows that are asked.")] = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -52,7 +53,8 @@ def run_command(
         raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
     kept = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
-    with explain_stop(kept), Client(url, token=token, authority=authority, patience=patience) as client:
+    longest = parse_duration(wait).total_seconds()
+    with explain_stop(kept), Client(url, token=token, authority=authority, patience=patience, wait=longest) as client:
         wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
 
         def tell(trial: int, answer: Any) -> None:
@@ -60,5 +62,7 @@ def run_command(
                 typer.echo(f"{trial:5}  row {answer.row}: {answer.value}", err=True)
 
         found = Modeler(client, **wanted, progress=tell).run(trials)
+    if found.ended:
+        remark(f"{found.ended}; what follows is the best of {found.trials} of {trials} queries", quiet)
     text = f"best row {found.row}: {found.value:g} after {found.trials} queries\n{found.guarantee}"
     print_result(found.to_json(), as_json, text)

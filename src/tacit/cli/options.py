@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +24,7 @@ ALGORITHMS = (  # those that need no more than a table
     "sparse_vector",
 )
 SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # tacit.pareto.baselines
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
 
@@ -95,3 +98,15 @@ def split_numbers(text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")] if text else None
     except ValueError:
         raise BadInput(f"numbers with commas between, such as 1,2.5, got {text!r}") from None
+
+
+def parse_duration(text: str) -> timedelta:
+    """ "30d", "12h" or "90m" as a span of time.
+
+    >>> parse_duration("36h").days
+    1
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text.strip())
+    if found is None:
+        raise BadInput(f"a span of time is a number and m, h or d, such as 30d, got {text!r}")
+    return timedelta(**{UNITS[found[2]]: int(found[1])})

@@ -122,7 +122,7 @@ def test_a_revoked_token_is_refused_at_once(make: Any) -> None:
     Tokens(service.place, environment="").revoke("alice")  # as another process would
     answer = service.ask([2], "request-2")
     assert (answer.status_code, answer.content) == (401, b"")
-    with pytest.raises(Refused, match="wrong or was revoked"):
+    with pytest.raises(Refused, match="wrong, has expired or was revoked"):
         service.client().ask([2], request="request-3")
     assert service.ask([2], "request-4", "bob").status_code == 200
     assert [e.row for e in service.curator.exchanges()] == [1, 2]

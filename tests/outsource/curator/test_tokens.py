@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from outsource_parts import hill, some_rows
 
+from tacit.cli.options import parse_duration
 from tacit.errors import BadInput
 from tacit.outsource.curator import Curator
-from tacit.outsource.curator.tokens import Tokens, parse_duration
+from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Refused
 
 

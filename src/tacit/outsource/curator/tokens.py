@@ -32,7 +32,6 @@ LEAST = 20  # characters of a token from the environment
 CURATOR = "curator"
 EARLIER = "tokens.json"  # where the first release kept them, beside the state
 FRESH = 1.0  # seconds for which what was read is believed; queries look at the moment they are claimed
-UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True)
@@ -183,18 +182,6 @@ class Tokens:
             if grant.name not in there:
                 self._write(grant)
         file.unlink()
-
-
-def parse_duration(text: str) -> timedelta:
-    """ "30d", "12h" or "90m" as a span of time.
-
-    >>> parse_duration("36h").days
-    1
-    """
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text.strip())
-    if found is None:
-        raise BadInput(f"a span of time is a number and m, h or d, such as 30d, got {text!r}")
-    return timedelta(**{UNITS[found[2]]: int(found[1])})
 
 
 def _hash(token: str) -> str:

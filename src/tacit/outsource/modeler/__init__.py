@@ -23,10 +23,13 @@ from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF
 from tacit.gp.threads import one_thread
 from tacit.outsource.modeler.noisy_inputs import Places, expected, places
-from tacit.outsource.protocol.terms import Answer, Published, Source, Table
+from tacit.outsource.protocol.terms import Answer, Published, Refused, Source, Table, Unreachable
 from tacit.privacy.guarantee import Guarantee
 
 Array = npt.NDArray[np.float64]
+FINAL = ("limit", "stopped", "budget", "token")
+"""Refusals after which a search ends with what it has."""
+
 POOL = 200_000
 """Rows considered at most, a random subset of a larger table: the posterior keeps a number per row and query."""
 
@@ -57,6 +60,7 @@ class Found:
     value: float
     answers: list[Answer] = field(repr=False)
     guarantee: Guarantee
+    ended: str = ""  # why the search ended before all trials were made, if it did
 
     @property
     def trials(self) -> int:
@@ -69,6 +73,7 @@ class Found:
             "trials": self.trials,
             "answers": [a.to_json() for a in self.answers],
             "guarantee": self.guarantee.to_json(),
+            "ended": self.ended,
         }
 
 
@@ -83,7 +88,7 @@ class Modeler:
     Differs. The process knows that the table is noisy, and how much (``noisy_inputs``); a row is asked once; a batch is
     chosen by appending each choice at its mean (GP-BUCB: Desautels, Krause and Burdick 2014).
     Edges. Answers given before are fetched first: a modeler that died goes on where it was. Rows that cannot be
-    evaluated are skipped. Once every row was asked, it stops.
+    evaluated are skipped. Once every row was asked, or the curator answers no more, it ends with the best it has.
     """
 
     def __init__(
@@ -122,16 +127,27 @@ class Modeler:
         told = self.source.answers()
         for answer in told:
             search.learn(answer)
+        batch, ended = self.batch, ""
         with one_thread():
             while len(told) < trials and search.open:
-                rows = search.choose(min(self.batch, trials - len(told)))
-                for answer in self.source.ask(rows, request=str(uuid.uuid4())):
+                rows = search.choose(min(batch, trials - len(told)))
+                try:
+                    answers = self.source.ask(rows, request=str(uuid.uuid4()))
+                except Refused as error:
+                    if error.code == "limit" and batch > 1:
+                        batch = 1  # there may be room for some of them
+                        continue
+                    if error.code not in FINAL or not search.values:
+                        raise
+                    ended = str(error)
+                    break
+                for answer in answers:
                     told.append(answer)
                     search.learn(answer)
                     if self.progress:
                         self.progress(len(told), answer)
             row, value = search.best()
-        return Found(row, value, told, terms.whole)
+        return Found(row, value, told, terms.whole, ended)
 
 
 class _Search:
@@ -161,6 +177,8 @@ class _Search:
         return not self.asked[self.pool].all()
 
     def learn(self, answer: Answer) -> None:
+        if not 0 <= answer.row < self.n:
+            raise Unreachable(f"an answer is for a row that the table does not have: there are {self.n}")
         if self.asked[answer.row]:
             return
         self.asked[answer.row] = True

@@ -5,6 +5,7 @@ Nothing here is private: a modeler reads all of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,6 +22,12 @@ PROTOCOL = 1
 MOST_ROWS = 1000
 """Rows in one request."""
 
+LARGEST_CHUNK = 1 << 26
+"""Bytes of a chunk of the table that a modeler is willing to hold."""
+
+LONGEST = 4000
+"""Characters of a text that the other side may send to be read by people."""
+
 Table = npt.NDArray[np.floating[Any]]
 
 
@@ -30,6 +37,19 @@ class Refused(TacitError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def clean(document: Any) -> Any:
+    """What the other side sent, fit to be shown: texts without the characters that command a terminal, and not endless.
+
+    >>> clean({"message": "no\\x1b[2J\\n"})
+    {'message': 'no?[2J?'}
+    """
+    if isinstance(document, str):
+        return "".join(c if c.isprintable() else "?" for c in document[:LONGEST])
+    if isinstance(document, list):
+        return [clean(part) for part in document]
+    return {clean(k): clean(v) for k, v in document.items()} if isinstance(document, dict) else document
 
 
 class Unreachable(TacitError):
@@ -74,15 +94,20 @@ class Published:
     def from_json(cls, document: Any) -> Published:
         if not isinstance(document, dict) or document.get("protocol") != PROTOCOL:
             found = document.get("protocol") if isinstance(document, dict) else type(document).__name__
-            raise Unreachable(f"the curator speaks protocol {found}, this modeler {PROTOCOL}; upgrade the older side")
+            spoken = clean(str(found))[:20]
+            raise Unreachable(f"the curator speaks protocol {spoken}, this modeler {PROTOCOL}; upgrade the older side")
         fields: dict[str, Any] = {}
         try:
             for name, kind in _FIELDS.items():
-                fields[name] = kind(document[name])
-        except (KeyError, TypeError, ValueError) as error:
-            raise Unreachable(f"the curator's terms cannot be read ({type(error).__name__}: {error})") from None
-        if min(fields["rows"], fields["columns"], fields["chunk"]) < 1 or fields["dtype"] not in ("<f4", "<f8"):
-            raise Unreachable("the curator's terms describe no table")
+                fields[name] = kind(clean(document[name]))
+        except (KeyError, TypeError, ValueError, OverflowError, TacitError) as error:
+            raise Unreachable(f"the curator's terms cannot be read: {name} ({type(error).__name__})") from None
+        small = 1 <= fields["chunk"] * fields["columns"] * 8 <= LARGEST_CHUNK
+        loud = [fields[name] for name in ("noise", "answer_noise") if not 0 <= fields[name] < math.inf]
+        if min(fields["rows"], fields["columns"]) < 1 or not small or loud or fields["dtype"] not in ("<f4", "<f8"):
+            raise Unreachable("the curator's terms describe no table that this modeler could hold")
+        if not isinstance(fields["about"].get("scale", []), list):
+            raise Unreachable("the curator's terms cannot be read: about.scale is no list")
         return cls(**fields)
 
 

@@ -26,8 +26,8 @@ class Query(Message):
 
 
 class Told(Message):
-    row: int
-    value: float | None
+    row: Annotated[int, Field(ge=0, le=LARGEST)]
+    value: Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class Answers(Message):
