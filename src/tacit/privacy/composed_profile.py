@@ -32,7 +32,7 @@ class ComposedProfile:
     >>> from tacit.privacy.profiles import GaussianProfile, epsilon_at
     >>> both = ComposedProfile(0.3, GaussianProfile(0.4))
     >>> round(epsilon_at(both, 1e-6), 3), round(epsilon_at(GaussianProfile(0.5), 1e-6), 3)
-    (2.26, 2.254)
+    (2.261, 2.254)
     """
 
     mu: float

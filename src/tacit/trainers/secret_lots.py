@@ -17,7 +17,7 @@ def draw_lot(records: int, lot: int) -> Lot:
     so the draw is repeated then.
 
     >>> lot = draw_lot(100, 10)
-    >>> len(set(lot.tolist())), 0 <= lot.min() <= lot.max() < 100
+    >>> len(set(lot.tolist())), bool(0 <= lot.min() <= lot.max() < 100)
     (10, True)
     """
     while True:
