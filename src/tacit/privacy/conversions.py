@@ -138,7 +138,7 @@ def range_mu(eps: float) -> float:
     exponential mechanism do. See docs/proofs/exponential-mechanism.md.
 
     >>> round(range_mu(1.0), 4)
-    0.6236
+    0.6239
     """
     return pure_mu(eps / 2)
 
