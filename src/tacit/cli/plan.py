@@ -15,7 +15,9 @@ from tacit.files import write_file
 
 def plan_command(
     records: Annotated[int, typer.Option(help="Number of private records.")],
-    dimensions: Annotated[int, typer.Option(help="Number of parameters to tune.")],
+    dimensions: Annotated[int | None, typer.Option(help="Number of parameters to tune.")] = None,
+    train: Annotated[bool, typer.Option("--train", help="Plan tacit train instead: every record protected.")] = False,
+    runs: Annotated[float, typer.Option(help="With --train: about how many models to train at the most.")] = 40.0,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
     epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
     delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
@@ -39,14 +41,24 @@ def plan_command(
         --spread 0.05
       tacit plan --records 5000 --dimensions 20 --want 0.01 \\
         --picture plan.svg
+      tacit plan --train --records 30000 --epsilon 1 --delta 1e-6
     """
     from tacit.planning.plan import plan
 
+    budget = search_budget(epsilon, delta, rho, mu, pure)
+    if train:
+        from tacit.planning.training import plan_training
+
+        training = plan_training(records=records, budget=budget, runs=runs)
+        print_result(training.to_json(), as_json, str(training))
+        return
+    if dimensions is None:
+        raise BadInput("a plan needs --dimensions, the number of parameters to tune; or --train to plan a training")
     made = plan(
         records=records,
         trials=trials,
         dimensions=dimensions,
-        budget=search_budget(epsilon, delta, rho, mu, pure),
+        budget=budget,
         spread=spread,
         bounds=bounds,
         candidates=candidates,
