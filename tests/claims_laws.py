@@ -295,6 +295,22 @@ class ClaimsLaws:
         moved.draw_all(claims, T)
         assert moved.drawn == T
 
+    def test_a_moved_run_goes_on_though_another_has_taken_its_place(self, kind: Kind, tmp_path: Path) -> None:
+        if not kind.durable or kind.url:
+            return
+        ledger = kind.ledger(name="elsewhere")
+        claims = kind.open(ledger)
+        kind.draw_all(claims, 2)
+        kind.close(claims.store)
+        for name in [p.name for p in kind.folder.iterdir() if "ledger" not in p.name]:
+            (tmp_path / "moved").mkdir(exist_ok=True)
+            shutil.move(kind.folder / name, tmp_path / "moved" / name)
+        other = kind.open()
+        kind.draw(other, 0)
+        moved = type(kind)(tmp_path / "moved")
+        moved.draw_all(moved.open(ledger), T)
+        assert moved.drawn == T
+
     def test_an_older_copy_that_is_put_back_draws_nothing_that_was_drawn(self, kind: Kind) -> None:
         if not kind.durable:
             return

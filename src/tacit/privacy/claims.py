@@ -15,13 +15,12 @@ import json
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, differences
+from tacit.privacy.claim_store import MEMORY, Home, Store, used_up
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import load_samplers
@@ -31,36 +30,10 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
     from tacit.privacy.ledger.draws import Draws
 
-MEMORY, FILE, SERVER = "memory", "file", "server"
 AHEAD = 20  # of a run's draws, one in so many may be numbered ahead of its use, and is lost if the process is killed
 SOON = 1.0  # seconds: draws that come slower than this are numbered one by one
 
 _lock = threading.RLock()  # one thread pays and counts; shared, so that what holds Claims can be pickled
-_process = uuid.uuid4().hex  # a name for this process
-
-
-@dataclass(frozen=True)
-class Home:
-    """Which run this is and where it is kept. A copy has another home, or came by a way that shows."""
-
-    kind: str  # MEMORY, FILE or SERVER
-    place: str  # the process and object, the path, or the address
-    run: str  # its name there
-
-    def __str__(self) -> str:
-        return json.dumps(astuple(self))
-
-    def continues(self, before: Home, *, counted: bool) -> bool:
-        """Whether a run that was kept elsewhere may go on here: a file that was moved, while a ledger counts."""
-        if before == self:
-            return True
-        copied = before.kind == FILE and Path(before.place).exists()
-        return counted and before.run == self.run and MEMORY not in (before.kind, self.kind) and not copied
-
-
-def process_name() -> str:
-    """A name for this process that no other has, its own forks included."""
-    return f"{os.getpid()} {_process}"
 
 
 @dataclass(frozen=True)
@@ -71,36 +44,6 @@ class Promise:
     draws: int | None  # at most so many; None: each is known by its name, so that none is made twice
     purpose: str
     terms: dict[str, Any]
-
-
-class Store(Protocol):
-    """Where a run is kept. What a method writes has happened, for every process, when it returns.
-
-    ``shared``: any process may claim and draws are alike; otherwise one process holds it and draws have names.
-    ``hidden``: nobody sees what was drawn until it is settled, so what was lost before that is drawn again.
-    """
-
-    shared: bool
-    hidden: bool
-
-    def home(self) -> Home: ...
-    def read(self, name: str) -> Any:
-        """A document of the run: terms, home, payment, answer; None if it is not there."""
-
-    def write(self, name: str, value: Any) -> None: ...
-    def runs(self) -> list[str]:
-        """Random numbers by which the run is known: one, or several if processes began it at once."""
-
-    def claimed(self) -> int:
-        """Draws made or lost so far."""
-
-    def claim(self, key: Any, most: int | None) -> None:
-        """Note that a draw is about to be made; BudgetRefused if it was claimed before, or most are."""
-
-    def find(self, key: Any) -> tuple[Any] | None:
-        """What was drawn, (None,) if it was lost, and None if it was never claimed."""
-
-    def keep(self, key: Any, value: Any) -> None: ...
 
 
 class Claims:
@@ -172,20 +115,33 @@ class Claims:
             return
         with _lock:
             if self.promise.guarantee.budget is not None:
-                load_samplers()  # takes a second or more, in which a claim might be lost
-            self._check(here, self.store.read("home"), lambda: self.store.write("home", str(here)))
+                load_samplers()  # takes a moment, in which a claim might be lost
+            mark = self.store.read("home")
+            if mark is None:
+                self.store.write("home", here.mark)
+            elif mark != here.mark and (self._ledger is None or MEMORY in (here.kind, mark.split(":")[0])):
+                raise _copied(here)
             self._refuse_without_ledger()
             self.pay()
             if self._ledger is not None and self.payment is not None and not self._single:
-                if not (self.store.shared or self.store.hidden) and self.recorded():
-                    raise _put_back()
-                counts, claimed = self._ledger.draws(self.payment), self.store.claimed()
-                noted, self._counted = counts.begin(str(here), claimed)
-                self._check(here, noted, lambda: counts.move(str(here)))
-                if self._counted > claimed and not self.store.shared:
-                    raise _put_back()
-                self._counts = counts
+                self._counts = self._agree_on_draws(self._ledger.draws(self.payment), here)
+            if mark not in (None, here.mark):
+                self.store.write("home", here.mark)
             self._begun = here
+
+    def _agree_on_draws(self, counts: Draws, here: Home) -> Draws:
+        """Agree with the ledger on where the draws are kept and how many were made; refuse a copy."""
+        named = not (self.store.shared or self.store.hidden)
+        claimed = self.store.claimed()
+        noted, self._counted = counts.begin(str(here), claimed)
+        before = Home(*json.loads(noted))
+        if not here.continues(before, self.store.runs()):
+            raise _copied(here, before)
+        if (named and self.recorded()) or (self._counted > claimed and not self.store.shared):
+            raise _put_back()
+        if before != here:
+            counts.move(str(here))
+        return counts
 
     def pay(self) -> Payment | None:
         """Debit and commit the whole run, once; nothing without a ledger."""
@@ -255,9 +211,10 @@ class Claims:
         again = ""
         while True:
             payment = ledger.charge(self.promise.guarantee, keys[0], key=[key + again for key in keys])
-            if not (self._single and not self.store.claimed() and ledger.recorded(payment)):
+            released = ledger.recorded(payment) if self._single else None
+            if released in (None, self.store.read("answer")):
                 return payment
-            again += " again"  # it was released, and the store that held it was put back: another draw, another charge
+            again += " again"  # what it paid for was released and is not here: another draw, another charge
 
     @property
     def _single(self) -> bool:
@@ -266,13 +223,6 @@ class Claims:
     def recorded(self) -> str | None:
         """The digest of what was released, if the ledger has recorded it."""
         return self._ledger.recorded(self.payment) if self._ledger is not None and self.payment is not None else None
-
-    def _check(self, here: Home, noted: str | None, note: Callable[[], None]) -> None:
-        """Refuse a copy; note where the run is kept if nobody did, or if it was moved."""
-        if noted is not None and not here.continues(Home(*json.loads(noted)), counted=self._ledger is not None):
-            raise _copied(Home(*json.loads(noted)), here)
-        if noted != str(here):
-            note()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_begun": None, "_counts": None}  # a copy begins anew, and is checked
@@ -306,8 +256,8 @@ def _number(counts: Draws, payment: Payment, most: int) -> int | None:
 
 def _forked() -> None:
     """A fork is another process: it has no numbers, and no lock that a thread of its parent held."""
-    global _lock, _process
-    _lock, _process = threading.RLock(), uuid.uuid4().hex
+    global _lock
+    _lock = threading.RLock()
     _ahead.clear()
 
 
@@ -315,30 +265,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def used_up(draws: int | None) -> BudgetRefused:
-    return BudgetRefused(
-        f"{draws} observations were paid for and all are used. Nothing was released. Open a new study with its own "
-        "budget to observe more"
-    )
-
-
 def _put_back() -> LedgerError:
     return LedgerError(
-        "the ledger has recorded what this run released, and the run does not hold it: an older copy was put back. "
-        "Start a new study or use another folder, which is paid for anew. Nothing was drawn"
+        "the ledger knows of draws, or of a release, that this run does not hold: an older copy was put back. Start a "
+        "new study or use another folder, which is paid for anew. Nothing was drawn"
     )
 
 
-def _copied(before: Home, here: Home) -> BadInput:
-    if MEMORY in (before.kind, here.kind):
+def _copied(here: Home, before: Home | None = None) -> BadInput:
+    if here.kind == MEMORY:
         return BadInput(
             "this study is a copy: the one that was paid for lives in the memory of another process, or in another "
             "object (it was pickled, forked or copied). A copy draws nothing. Go on with the original, or start a new "
             "study; one that shall outlive a process belongs in a database, such as storage='sqlite:///study.db'. "
             "Nothing was drawn"
         )
+    original = f"{before.run} at {before.place}" if before is not None else "one in another place, or of another name,"
     return BadInput(
-        f"this is a copy: {before.run} at {before.place} was paid for, not {here.run} at {here.place}. A copy draws "
-        "nothing. Go on with the original, or start a new study, which is paid for anew; one that was moved goes on "
-        "with the ledger that paid for it. Nothing was drawn"
+        f"this is a copy: {original} was paid for, not {here.run} at {here.place}. A copy draws nothing. Go on with "
+        "the original, or start a new study, which is paid for anew; one that was moved goes on with the ledger that "
+        "paid for it. Nothing was drawn"
     )

@@ -24,7 +24,7 @@ from typing import Any
 
 from tacit.errors import BadInput, BudgetRefused
 from tacit.files import flush_folder, open_private
-from tacit.privacy.claims import FILE, MEMORY, Home, process_name, used_up
+from tacit.privacy.claim_store import FILE, MEMORY, Home, process_name, used_up
 
 LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
 

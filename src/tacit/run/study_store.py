@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tacit.errors import BadInput, BudgetRefused
-from tacit.privacy.claims import FILE, MEMORY, SERVER, Home, process_name, used_up
+from tacit.privacy.claim_store import FILE, MEMORY, SERVER, Home, process_name, used_up
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -17,7 +17,7 @@ import pytest
 from outsource_parts import hill, some_rows
 
 import tacit
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, ObjectiveError
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, ObjectiveError
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.rows import PrivateAnswers, Prompt
 from tacit.outsource.curator.state import State, StateError
@@ -397,6 +397,51 @@ def test_a_state_that_was_put_back_pays_again_for_what_it_forgot(tmp_path: Path)
         curator.ask([7])
     assert charges(ledger) == ["table", "answer for row 1", "answer for row 7", "answer for row 7"]
     ledger.verify()
+
+
+def test_a_state_that_was_put_back_is_refused_where_one_charge_covers_all_answers(tmp_path: Path) -> None:
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged="once")
+    settings: dict[str, Any] = {"answers": answers, "ledger": ledger, "state": tmp_path / "state"}
+    with curator_of(rows, **settings) as curator:
+        curator.ask([1])
+    shutil.copytree(tmp_path / "state", tmp_path / "old")
+    with curator_of(rows, **settings) as curator:
+        curator.ask([7])
+    shutil.rmtree(tmp_path / "state")
+    shutil.copytree(tmp_path / "old", tmp_path / "state")
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        curator_of(rows, **settings)
+    assert charges(ledger) == ["table", "answers"]
+
+
+@pytest.mark.parametrize("charged", ["each", "once"])
+def test_two_copies_of_a_state_do_not_both_tell_an_answer(tmp_path: Path, charged: str) -> None:
+    rows, ledger = some_rows(40), Ledger.open(tmp_path / "ledger.db", "rows", Budget.gdp(20.0))
+    answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.5), charged=charged)
+    settings: dict[str, Any] = {"answers": answers, "ledger": ledger}
+    with curator_of(rows, state=tmp_path / "a", **settings) as curator:
+        curator.ask([1])
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    if charged == "once":  # the original is still there
+        with pytest.raises(BadInput, match="this is a copy"):
+            curator_of(rows, state=tmp_path / "b", **settings)
+        return
+    with (
+        curator_of(rows, state=tmp_path / "a", **settings) as a,
+        curator_of(rows, state=tmp_path / "b", **settings) as b,
+    ):
+        drawn = b._answer(7)  # drawn, and not yet recorded, when the other one tells its own
+        told = a.ask([7])
+        b._answer = lambda row: drawn  # type: ignore[method-assign]
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="does not pay for a second one"):
+                b.ask([7])
+        assert a.ask([7]) == told
+    assert charges(ledger).count("answer for row 7") == 1
+    with curator_of(rows, state=tmp_path / "b", **settings) as b:  # pays for its own answer, and tells it then
+        assert b.ask([7]) != told
+    assert charges(ledger).count("answer for row 7") == 2
 
 
 @pytest.mark.parametrize("charged", ["each", "once"])

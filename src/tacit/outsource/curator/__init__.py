@@ -156,9 +156,10 @@ class Curator:
                 self._once.begin()
                 self._unsettled = {row: (self._once, value) for row, value in known.items()}
         elif self.ledger is not None:
-            drawn = {e.purpose for e in self.ledger.entries() if e.drawn}
+            entries = self.ledger.entries()
+            drawn = {(entries[e.settles - 1].purpose, e.digest) for e in entries if e.settles is not None}
             for row, value in known.items():
-                if f"answer for row {row} of study {self.study}" not in drawn:
+                if (f"answer for row {row} of study {self.study}", digest(value)) not in drawn:
                     self._unsettled[row] = self._claims_of_row(row, guarantee), value
         self._settle()
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.state import State
 from tacit.privacy.accounting import compose
-from tacit.privacy.claims import Home
+from tacit.privacy.claim_store import Home
 from tacit.privacy.guarantee import STEADY, Budget, Guarantee
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import Source, array_source
+from tacit.privacy.release import digest
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -52,8 +53,11 @@ class Recorded:
     def find(self, key: Any) -> tuple[Any] | None:
         return (self._known[key],) if self._known and key in self._known else None
 
-    def read(self, name: str) -> None:
-        """The ledger holds what is to be known of a payment; it is found by its purpose."""
+    def read(self, name: str) -> str | None:
+        """The digest of the one value of its purpose. The payment is found in the ledger, by its purpose."""
+        if name == "answer" and self._row is not None:
+            return next((digest(value) for value in self._state.known([self._row]).values()), None)
+        return str(self._known["table"].digest) if name == "answer" and self._known else None
 
     def write(self, name: str, value: Any) -> None: ...
     def claim(self, key: Any, most: int | None) -> None: ...

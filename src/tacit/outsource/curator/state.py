@@ -33,7 +33,7 @@ from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
 from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, audit, exchanges, parts, prepare, studies
 from tacit.outsource.protocol.frames import framed
 from tacit.outsource.protocol.terms import Answer, Refused
-from tacit.privacy.claims import FILE, SERVER
+from tacit.privacy.claim_store import FILE, SERVER
 from tacit.privacy.ledger.store import Store
 
 __all__ = ["Exchange", "State", "StateError", "now"]
