@@ -116,7 +116,10 @@ def test_a_recorded_mean_is_the_mean_of_a_simulation() -> None:
     [
         (tacit.Budget.gdp(1.0), 1.0, 0.0, True),
         (tacit.Budget.gdp(1.0), 1.1, 0.0, False),
-        (tacit.Budget.gdp(9.0), 0.0, 0.1, False),
+        (tacit.Budget.gdp(0.13), 0.0, 0.1, True),  # every pure mechanism is a Gaussian one of some mu
+        (tacit.Budget.gdp(0.12), 0.0, 0.1, False),
+        (tacit.Budget.gdp(1.0), 0.99, 0.1, True),
+        (tacit.Budget.gdp(1.0), 0.999, 0.1, False),
         (tacit.Budget.pure(1.0), 0.0, 1.0, True),
         (tacit.Budget.pure(1.0), 0.1, 0.0, False),
         (tacit.Budget.approximate(1.0, 1e-5), 0.2, 0.0, True),

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tacit.audit.observer import Seen, observe
 from tacit.errors import choice
+from tacit.privacy.conversions import pure_mu, range_mu
 from tacit.privacy.guarantee import Budget
 
 Array = NDArray[np.float64]
@@ -137,6 +138,11 @@ class Compared:
     same_evaluations: bool  # as many evaluations, at the same places
     same_error: bool
     differences: tuple[str, ...]
+    together: float | None = None  # mu of all mechanisms: each pure one has the mu of its epsilon, and squares add
+
+    @property
+    def total_mu(self) -> float:
+        return math.hypot(self.mu, pure_mu(self.epsilon)) if self.together is None else self.together
 
     def within(self, claim: Budget, sensitivity: Mapping[str, float] | None = None) -> list[str]:
         """What contradicts the claim; an empty list if nothing does. ``sensitivity`` is what was declared, by kind."""
@@ -144,13 +150,12 @@ class Compared:
         for kind, most in (sensitivity or {}).items():
             if self.moved.get(kind, 0.0) > most * (1 + ROUNDING):
                 found.append(f"a value that entered a {kind} mechanism moved by more than its declared sensitivity")
-        both = self.mu > 0 and self.epsilon > 0
-        if claim.notion == "gdp" and (both or max(self.mu, self.epsilon and math.inf) > claim.amount * (1 + ROUNDING)):
+        if claim.notion == "gdp" and self.total_mu > claim.amount * (1 + ROUNDING):
             found.append("the values that entered moved by more than the claimed mu allows, over their noise")
         if claim.notion in ("pure", "approximate"):
             least = claim.amount * (1 + ROUNDING)
-            gaussian = math.inf if not claim.delta else Budget("gdp", self.mu).epsilon(claim.delta)
-            if self.epsilon > least or (self.mu > 0 and gaussian > least):
+            gaussian = Budget("gdp", self.total_mu).epsilon(claim.delta) if claim.delta else math.inf
+            if (self.mu > 0 and gaussian > least) or (not self.mu and min(self.epsilon, gaussian) > least):
                 found.append("the values that entered moved by more than the claimed epsilon allows, over their noise")
         if claim.notion == "zcdp" and self.mu**2 / 2 + self.epsilon**2 / 2 > claim.amount * (1 + ROUNDING):
             found.append("the values that entered moved by more than the claimed rho allows, over their noise")
@@ -197,18 +202,21 @@ def compared(
     if first.error != second.error:
         found.append("whether or how the run failed depends on private values")
     found += _leaks(first, again, other, replay) + _reused(first)
-    square, epsilon, moved = 0.0, 0.0, dict[str, float]()
+    square, epsilon, together, moved = 0.0, 0.0, 0.0, dict[str, float]()
     for a, b in zip(first.entered, second.entered, strict=False):
         if a.public != b.public:
             break
         far = _distance(a.kind, a.value, b.value)
         moved[a.kind] = max(moved.get(a.kind, 0.0), far)
+        loss = far / a.scale
         if a.kind.startswith("gaussian"):
-            square += (far / a.scale) ** 2
+            square, together = square + loss**2, together + loss**2
         else:
-            epsilon += far / a.scale
+            epsilon += loss
+            together += (range_mu(loss) if a.kind == "gumbel" else pure_mu(loss)) ** 2
     same = first.asked == second.asked
-    return Compared(math.sqrt(square), epsilon, moved, flow, same, first.error == second.error, tuple(found))
+    failed = first.error == second.error
+    return Compared(math.sqrt(square), epsilon, moved, flow, same, failed, tuple(found), math.sqrt(together))
 
 
 def _leaks(first: Tape, again: Tape, other: Tape, replay: str) -> list[str]:
