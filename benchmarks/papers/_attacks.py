@@ -18,7 +18,7 @@ import tacit
 from tacit.audit.recorder import Recorder, compared
 from tacit.errors import TacitError
 from tacit.methods.registry import METHODS, load
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.guarantee import UNTIMED, Budget
 
 DELTA = 1e-5
 N, T = 40, 8
@@ -234,7 +234,9 @@ def copies(ledger: bool, times: int = 3) -> Attack:
     return draws_of("tacit.tune, random", way, Budget.gdp(1.0), got)
 
 
-def clocks(entry: str, release: Callable[[Any], Any], pair: tuple[Any, Any], claim: Budget, runs: int) -> Attack:
+def clocks(
+    entry: str, release: Callable[[Any], Any], pair: tuple[Any, Any], claim: Budget, runs: int, premises: Any = ()
+) -> Attack:
     """Only the time of a release is looked at, of many in turn on either data set."""
     from tacit.audit import lower_bound
 
@@ -244,7 +246,10 @@ def clocks(entry: str, release: Callable[[Any], Any], pair: tuple[Any, Any], cla
         release(pair[i % 2])
         took[i % 2].append(time.perf_counter() - start)
     found = lower_bound(np.array(took[0]), np.array(took[1]), delta=DELTA)
-    return Attack(entry, "its time alone", epsilon(claim), float(found), f"{runs} runs on each side, bound at 99%")
+    seen = f"{runs} runs on each side, bound at 99%"
+    if UNTIMED in premises:
+        seen += "; times of this draw must not be seen: a premise of the claim, printed with it"
+    return Attack(entry, "its time alone", epsilon(claim), float(found), seen)
 
 
 def chosen_winner(runs: int) -> Attack:

@@ -30,7 +30,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.noise import EXACT, Source
@@ -92,8 +92,8 @@ class PoolTerms:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
         if self.laplace:
-            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE, premises=LOSSES)
-        return Guarantee(self.budget, UNIT, (), SOURCE, premises=LOSSES)
+            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
+        return Guarantee(self.budget, UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
 
     def parts(self) -> tuple[Budget, Budget]:
         """Budgets of the choice and of the score; they compose to the whole: epsilons, rhos or squares of mu add."""

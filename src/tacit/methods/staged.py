@@ -26,7 +26,7 @@ from tacit.methods.search import model_sampler, refuse_loud_noise, search_privat
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source
@@ -78,7 +78,7 @@ class StagedTerms(ObservationTerms):
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
         if noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
-        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
+        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
     def to_json(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_shape
 from tacit.privacy.conversions import mu_range
-from tacit.privacy.guarantee import DECLARED, RECORD, Budget, Guarantee
+from tacit.privacy.guarantee import DECLARED, RECORD, UNTIMED, Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
 
@@ -180,11 +180,14 @@ class Exponential(Mechanism[int]):
     Unconditional.
     Follows. McSherry and Talwar (2007), Theorem 6; Cesar and Rogers (2021) for zCDP; for GDP our own proof:
     docs/proofs/exponential-mechanism.md.
-    Edges. One candidate is chosen with certainty. Scores must be finite.
+    Edges. One candidate is chosen with certainty. Scores must be finite. How long a draw takes depends on the scores,
+    by some microseconds; that nobody sees it is a premise.
 
     >>> Exponential(1.0, budget=Budget.zcdp(0.5)).scale
     1.0
     """
+
+    premises = (DECLARED, UNTIMED)
 
     def __init__(
         self,

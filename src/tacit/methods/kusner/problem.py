@@ -17,7 +17,7 @@ from tacit.methods.kusner import constants as k
 from tacit.methods.observed import UNIT
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
-from tacit.privacy.guarantee import LOSSES, Guarantee
+from tacit.privacy.guarantee import LOSSES, UNTIMED, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.release import Payment, Release, digest
@@ -138,7 +138,7 @@ def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) 
     return (
         Guarantee.none(SIMULATED, UNIT)
         if p.task.noise.simulated
-        else Guarantee(p.task.price, UNIT, assumptions, source, premises=LOSSES)
+        else Guarantee(p.task.price, UNIT, assumptions, source, premises=(*LOSSES, UNTIMED))
     )
 
 
