@@ -14,7 +14,6 @@ UNSEEDED = "compares two fits, whose noise differs: noise of a release is never 
 ALWAYS = {"check_estimators_nan_inf": PRIVATE}
 EXACT = {
     "check_fit_idempotent": UNSEEDED,
-    "check_pipeline_consistency": UNSEEDED,
     "check_regressor_data_not_an_array": UNSEEDED,
     "check_regressors_int": UNSEEDED,
     "check_supervised_y_2d": UNSEEDED,
