@@ -23,6 +23,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts trainers/runs",
+    "laws/test_claims_laws.py": "privacy/claim_store",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
     "methods/kusner/test_kusner.py": "methods/kusner/problem",
     "methods/test_observed.py": "methods/tuned",
