@@ -261,6 +261,7 @@ def _remedy(reason: str) -> str:
     for sign, remedy in (
         ("readonly", "open it as a user who may write the file and its directory"),
         ("read-only", "connect to a server and as a role that may write"),
+        ("connection to server", "check that the server runs and that the URL is right"),
         ("unable to open", "check that the directory exists and may be written"),
         ("No such file or directory", "check that the directory exists and may be written"),
         ("Permission denied", "check that the directory exists and may be written"),
