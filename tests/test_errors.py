@@ -16,8 +16,8 @@ BAD: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     (errors.positive, ("epsilon", math.nan), {}, "epsilon must be finite"),
     (errors.real, ("epsilon", True), {}, "epsilon must be a number, got a bool"),
     (errors.real, ("epsilon", "1"), {}, "epsilon must be a number, got a str"),
-    (errors.real, ("epsilon", np.zeros(2)), {}, "epsilon must be a number, got a ndarray"),
-    (errors.real, ("epsilon", 10**400), {}, "epsilon must be a number, got a int"),
+    (errors.real, ("epsilon", np.zeros(2)), {}, "epsilon must be a number, got an ndarray"),
+    (errors.real, ("epsilon", 10**400), {}, "epsilon must be a number, got an int"),
     (errors.probability, ("delta", 0.0), {}, r"delta must be in \(0, 1\)"),
     (errors.probability, ("delta", 1.0), {"zero": True}, r"delta must be in \[0, 1\)"),
     (errors.count, ("trials", 2.0), {}, "trials must be a whole number, got trials=2.0"),
@@ -58,7 +58,7 @@ def test_every_refusal_is_a_tacit_error_and_some_are_pythons_own_too() -> None:
 
 
 def test_what_may_be_said_of_a_value_holds_none_of_its_content() -> None:
-    assert errors.type_and_shape(np.array([4711.0])) == "a ndarray of shape (1,)"
+    assert errors.type_and_shape(np.array([4711.0])) == "an ndarray of shape (1,)"
     assert errors.type_and_shape("patient 4711") == "a str"
 
 

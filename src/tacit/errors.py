@@ -73,11 +73,11 @@ def positive(name: str, value: float) -> float:
 def real(name: str, value: float) -> float:
     """Return value as a finite float."""
     if isinstance(value, bool) or (not isinstance(value, (int, float)) and not hasattr(value, "__float__")):
-        raise BadInput(f"{name} must be a number, got a {type(value).__name__}")
+        raise BadInput(f"{name} must be a number, got {name_type(value)}")
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{name} must be a number, got a {type(value).__name__}") from None
+        raise BadInput(f"{name} must be a number, got {name_type(value)}") from None
     if not math.isfinite(number):
         raise BadInput(f"{name} must be finite, got {name}={number}")
     return number
@@ -106,7 +106,7 @@ def interval(name: str, value: tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = value
     except (TypeError, ValueError):
-        raise BadInput(f"{name} must be a pair (low, high), got a {type(value).__name__}") from None
+        raise BadInput(f"{name} must be a pair (low, high), got {name_type(value)}") from None
     low, high = real(f"{name}[0]", low), real(f"{name}[1]", high)
     if not low < high:
         raise BadInput(f"{name} must have low < high, got {name}=({low:g}, {high:g})")
@@ -148,7 +148,26 @@ def _leaves(document: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def name_type(value: Any) -> str:
+    """The type of a value with its article.
+
+    >>> name_type(3), name_type("a"), type_and_shape(__import__("numpy").zeros(2))
+    ('an int', 'a str', 'an ndarray of shape (2,)')
+    """
+    name = type(value).__name__
+    return f"{article(name)} {name}"
+
+
+def article(word: str) -> str:
+    """The article that is spoken before a word.
+
+    >>> article("observed"), article("random"), article("ndarray")
+    ('an', 'a', 'an')
+    """
+    return "an" if word[:1].lower() in "aeiou" or word == "ndarray" else "a"
+
+
 def type_and_shape(value: Any) -> str:
     """What may be said of a value in an error: its type and shape, never its content."""
     shape = getattr(value, "shape", None)
-    return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+    return name_type(value) + (f" of shape {tuple(shape)}" if shape is not None else "")

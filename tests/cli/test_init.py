@@ -117,8 +117,8 @@ def test_noise_that_tune_would_refuse_is_told_at_once() -> None:
     assert "tacit tune will refuse this as it stands" in run(*TABLE, "--records", "100").err
 
 
-def test_a_person_is_asked_on_standard_error_and_defaults_are_taken_by_return() -> None:
-    answers = ["tune", "t.csv", "sick", "1000", "0.5", "", "", "", ""]
+def typed(answers: list[str]) -> bytes:
+    """What a person at a terminal sees who types these lines."""
     pid, terminal = pty.fork()
     if not pid:
         os.dup2(os.open("out", os.O_WRONLY | os.O_CREAT), 1)
@@ -142,6 +142,27 @@ def test_a_person_is_asked_on_standard_error_and_defaults_are_taken_by_return() 
         except OSError:
             break
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, shown
+    return shown
+
+
+def test_a_person_is_asked_on_standard_error_and_defaults_are_taken_by_return() -> None:
+    shown = typed(["tune", "t.csv", "sick", "1000", "0.5", "", "", "", ""])
     assert b"Delta (1/(10 n) for the 500 records protected) [0.0002]" in shown
     assert Path("out").read_text() == "wrote tacit.toml. Read it, then run: tacit tune\n"
     assert (written()["tune"]["epsilon"], written()["tune"]["model"]) == (0.5, "linear")
+
+
+def test_a_person_who_makes_a_slip_is_asked_again() -> None:
+    slips = ["tnue", "tune", "no.csv", "t.csv", "sik", "sick", "many", "1000", "one", "0", "1", "2", ""]
+    shown = typed([*slips, "", "classify", "classification", "magic", "linear"])
+    for said in (
+        b"goal must be one of",
+        b"no.csv cannot be read",
+        b"did you mean 'sick'?",
+        b"got 'many'",
+        b"got 'one'",
+    ):
+        assert said in shown
+    for said in (b"epsilon must be positive", b"delta must be in (0, 1)", b"task must be one of", b"model must be one"):
+        assert said in shown
+    assert (written()["tune"]["epsilon"], written()["tune"]["target"]) == (1.0, "sick")

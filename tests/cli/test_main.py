@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no such table": (["tune", "--table", "no.csv", "--target", "sick"], 2, "No such file"),
     "a folder under a file": ([*OBJECTIVE, "--out", "model.py/out"], 2, "cannot be written: Not a directory"),
     "no ledger": ([*OBJECTIVE, "--ledger", "no.db"], 1, "tacit ledger open default --ledger URL --epsilon"),
-    "too few losses": (["tune", "model:short", *PUBLIC], 1, "got a ndarray of shape (2999,)"),
+    "too few losses": (["tune", "model:short", *PUBLIC], 1, "got an ndarray of shape (2999,)"),
     "an objective that raises": (["tune", "model:rude", *PUBLIC], 1, "the objective raised ValueError in"),
     "in a worker": (["tune", "model:rude", *PUBLIC, "--workers", "2"], 1, "the objective raised ValueError in"),
     "no run to report": (["report", "nowhere"], 2, "there is no nowhere"),

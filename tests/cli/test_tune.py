@@ -73,3 +73,16 @@ def test_noise_that_drowns_the_scores_is_refused_by_its_size_where_nobody_can_be
     said = run("tune", "--table", "table.csv", "--target", "sick", "--epsilon", "0.1", at=place, code=2)
     assert "standard deviation" in said.err
     assert "--yes" in said.err
+
+
+def test_a_space_that_the_model_cannot_take_is_refused_before_anything_is_spent(run: Run, place: Path) -> None:
+    """It was a TypeError from inside the model."""
+    for text, told in (
+        ("rate = {low = 0.1, high = 1.0}\n", "the model 'linear' has no parameter rate; it has C,"),
+        ("C = {low = -2.0, high = -1.0}\n", "cannot be fitted with {'C': -1.5}"),
+    ):
+        (place / "odd.toml").write_text(text)
+        words = ["tune", "--table", "table.csv", "--target", "sick", "--space", "odd.toml", "--trials", "3"]
+        said = run(*words, at=place, code=2)
+        assert told in said.err
+        assert "Nothing was spent" in said.err

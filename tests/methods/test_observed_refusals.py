@@ -181,7 +181,7 @@ def test_losses_that_are_not_numbers_count_as_the_worse_bound(direction: str, wo
 
 WRONG = {
     "a mean": (lambda params: 0.5, "return the losses themselves, not their mean"),
-    "too short": (lambda params: bowl(params)[1:], r"shape \(2000,\), got a ndarray of shape \(1999,\)"),
+    "too short": (lambda params: bowl(params)[1:], r"shape \(2000,\), got an ndarray of shape \(1999,\)"),
     "two columns": (lambda params: np.ones((N, 2)), r"shape \(2000, 2\)"),
     "unequal lists": (lambda params: [[1.0], [1.0, 2.0]], "one number per record"),
     "words": (lambda params: ["4711"] * N, "one number per record"),
@@ -204,7 +204,7 @@ def test_an_answer_that_changes_its_length_keeps_what_was_observed(tmp_path: Pat
         calls[0] += 1
         return bowl(params)[: N - (calls[0] > 2)]
 
-    with pytest.raises(ObjectiveError, match=r"got a ndarray of shape \(1999,\)"):
+    with pytest.raises(ObjectiveError, match=r"got an ndarray of shape \(1999,\)"):
         tuned(losses, out=tmp_path)
     assert len(finished(at(tmp_path))) == 2 == claims(at(tmp_path))
     assert [t.state for t in trials_of(at(tmp_path))][2] == TrialState.FAIL

@@ -181,7 +181,7 @@ def test_noise_that_drowns_the_scores_is_told_by_its_size_and_refused_until_acce
 
 
 def test_a_record_count_that_disagrees_is_told_by_both_counts() -> None:
-    with pytest.raises(ObjectiveError, match=r"shape \(4001,\), got a ndarray of shape \(4000,\)"):
+    with pytest.raises(ObjectiveError, match=r"shape \(4001,\), got an ndarray of shape \(4000,\)"):
         tuned(records=N + 1)
 
 

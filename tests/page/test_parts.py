@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import tacit
-from tacit.page.parts import guarantee_part, ledger_part, payment_part, progress_part
+from tacit.page.parts import changes_part, find_changes, guarantee_part, ledger_part, payment_part, progress_part
 
 
 def test_a_guarantee_shows_its_kind_and_what_it_assumes() -> None:
@@ -39,3 +39,32 @@ def test_a_run_is_as_far_as_its_bar_and_its_words() -> None:
     assert "3 of 8 steps" in progress_part(3, 8, "steps", "go on")
     assert 'max="8" value="3"' in progress_part(3, 8, "steps", "")
     assert 'max="1" value="0"' in progress_part(0, 0, "steps", "")
+
+
+def test_a_charge_of_a_healthy_run_is_under_way_and_not_lost(tmp_path: Path) -> None:
+    with tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.gdp(1.0)) as ledger:
+        paid = ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.2)), "tune").to_json()
+        assert "debited, under way" in payment_part(paid, ledger, under_way=True)
+        assert "debited; no release recorded" in payment_part(paid, ledger)
+        assert "not drawn" not in ledger_part(ledger)
+
+
+def test_what_was_changed_in_a_certificate_is_found() -> None:
+    sealed = tacit.Release({"x": 0.25}, tacit.Guarantee(tacit.Budget.approximate(1.0, 1e-6))).certificate()
+    assert find_changes(sealed) == []
+    assert changes_part(sealed) == ""
+    assert find_changes({**sealed, "value": {"x": 0.2}}) == ["the value is not the one whose digest it states"]
+    cheaper = {**sealed, "guarantee": {**sealed["guarantee"], "epsilon": 0.1}}
+    assert "not that of its own guarantee" in changes_part(cheaper)
+    assert "cannot be read" in changes_part({**sealed, "guarantee": None})
+
+
+def test_a_certificate_that_its_ledger_did_not_pay_for_is_marked(tmp_path: Path) -> None:
+    with tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.gdp(1.0)) as ledger:
+        guarantee = tacit.Guarantee(tacit.Budget.gdp(0.2))
+        paid = ledger.charge(guarantee, "a mean")
+        sealed = tacit.Release(0.5, guarantee, paid).certificate()
+        ledger.settle(paid, sealed["digest"])
+        assert find_changes(sealed, ledger) == []
+        other = tacit.Release(0.4, guarantee, paid).certificate()  # consistent in itself, but not what was drawn
+        assert "records another value" in changes_part(other, ledger)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -349,3 +351,14 @@ def test_a_method_without_a_score_says_so() -> None:
     plan = made(records=5000, dimensions=20, trials=50, spread=0.1)
     assert "no score" in str(plan)
     assert all(("no score" in " ".join(o.notes)) == o.method.startswith("gibo") for o in plan.outlooks)
+
+
+def test_a_plan_loads_no_optimisers_statistics_or_tables() -> None:
+    """They would take longer than the plan itself."""
+    heavy = {"scipy.optimize", "scipy.stats", "sklearn", "pandas", "sqlalchemy", "matplotlib"}
+    code = (
+        "import sys, tacit; print(tacit.plan(records=5000, trials=30, dimensions=4, budget=tacit.Budget.approximate("
+        f"1.0, 1e-6)).recommendation.method); print(sorted({heavy} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[1] == "[]"

@@ -164,7 +164,7 @@ def test_losses_of_the_wrong_kind_are_refused_by_shape_only(act, losses):
 
 @pytest.mark.parametrize("n", [0, 1, 3, 5])
 def test_one_loss_per_record_is_needed(n):
-    with pytest.raises(ObjectiveError, match=rf"shape \(4,\), one per record, got a ndarray of shape \({n},\)"):
+    with pytest.raises(ObjectiveError, match=rf"shape \(4,\), one per record, got an ndarray of shape \({n},\)"):
         UNIT.release(np.full(n, SECRET))
 
 

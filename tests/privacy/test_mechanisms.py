@@ -289,7 +289,7 @@ def test_a_bad_value_is_refused_before_the_ledger_is_touched_and_never_shown(mak
 @pytest.mark.parametrize("make", [Gaussian, Laplace])
 @pytest.mark.parametrize("value", [SECRET, [SECRET], [SECRET] * 3, [[SECRET], [SECRET]]])
 def test_a_value_of_another_size_is_refused_by_shape_only(make, value):
-    with pytest.raises(BadInput, match=r"takes 2 numbers, got a ndarray of shape \(") as caught:
+    with pytest.raises(BadInput, match=r"takes 2 numbers, got an ndarray of shape \(") as caught:
         make(1.0, scale=1.0, size=2).release(value, ledger=Untouchable())
     assert "8675309" not in str(caught.value)
 

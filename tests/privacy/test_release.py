@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import BadInput
+from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.private import Private
 from tacit.privacy.release import Payment, Release, digest, plain
@@ -149,7 +150,7 @@ def test_an_attribute_that_was_put_on_a_result_later_is_seen():
 
 @pytest.mark.parametrize("value", [b"bytes", {1, 2}, 1j, np.array([1j]), object(), int])
 def test_a_value_without_a_json_form_is_refused_by_type_only(value):
-    with pytest.raises(BadInput, match=r"must have a JSON form, got a \w+; give it a to_json method"):
+    with pytest.raises(BadInput, match=r"must have a JSON form, got an? \w+; give it a to_json method"):
         digest(value)
 
 
@@ -157,3 +158,18 @@ def test_a_value_without_a_json_form_is_refused_by_type_only(value):
 def test_a_wrong_payment_is_refused(document):
     with pytest.raises(BadInput, match="not a payment"):
         Payment.from_json(document)
+
+
+def test_a_printed_release_fits_a_screen_and_says_what_is_promised_and_who_paid() -> None:
+    params, trials = {"rate": 0.123456789, "depth": 3}, [{"params": {"rate": 0.1}, "value": 0.2}] * 500
+    release = Release(Tuned(params, 0.25, "observed", "minimize", 0.005, 0.01, trials), GUARANTEE)
+    lines = str(release).splitlines()
+    assert len(lines) < 25
+    assert max(map(len, lines)) <= 120
+    assert "  rate   0.12346" in lines
+    assert any("Differential privacy with epsilon" in line for line in lines)
+    assert lines[-1] == "Not charged to any ledger."
+    assert repr(release) == "<Release of a Tuned: unconditional guarantee>"
+    paid = Release(0.5, GUARANTEE, Payment("id", "icu", 3, "f" * 64))
+    assert "Paid by entry 3 of ledger 'icu'." in str(paid)
+    assert len(str(Release(list(range(10_000)), GUARANTEE))) < 2000

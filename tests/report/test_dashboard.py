@@ -174,3 +174,12 @@ def test_the_command_serves_until_it_is_interrupted(place: Path) -> None:
     assert "runs go on without it" in said
     assert "Traceback" not in said
     assert running.returncode == 0
+
+
+@pytest.mark.parametrize("scheme", ["", "sqlite:///"])
+def test_a_ledger_beside_the_runs_that_is_also_named_is_listed_once(place: Path, scheme: str) -> None:
+    with tacit.Ledger.open(place / "ledger.db", "icu", tacit.Budget.gdp(1.0)):
+        pass
+    runs = Runs([place, place / "release"], ledger=f"{scheme}{place / 'ledger.db'}")
+    assert [r.id for r in runs.list_runs() if r.subject.kind == "ledger"] == ["ledger"]
+    assert [r.subject.kind for r in Runs([place]).list_runs()].count("ledger") == 1

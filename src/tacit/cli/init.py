@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tacit.cli import config
-from tacit.cli.options import MODELS, algorithm_names, complete
+from tacit.cli.options import ALGORITHMS, MODELS, algorithm_names, complete
 from tacit.cli.shell import AsJson, ask_person, print_result, remark
 from tacit.errors import BadInput, choice, count, interval, positive, probability
 from tacit.files import write_file
@@ -80,15 +81,15 @@ def init_command(
     if file.exists() and not force:
         raise BadInput(f"{file} is there already and was left as it is; give --force to replace it, or --file NAME")
     ask = _asker(yes, sys.stdin.isatty() and not as_json)
-    goal = choice("goal", ask("goal", "What do you want to do: tune, pareto or outsource", "tune", goal), tuple(GOALS))
+    goal = ask("goal", "What do you want to do: tune, pareto or outsource", "tune", goal, _one_of("goal", tuple(GOALS)))
     source = _ask_source(ask, table, objective, goal)
     rows = isinstance(source, Path)
     if rows:
         verb = "answer with" if goal == "outsource" else "predict"
-        target = _check_column(Path(source), ask("target", f"Column to {verb}", None, target))
+        target = ask("target", f"Column to {verb}", None, target, lambda name: _check_column(Path(source), name))
     needed = not rows and goal == "tune"
     question = "How many records has it" + ("" if needed else " (0: not to be said)")
-    n = count("records", int(ask("records", question, None if needed else 0, records)), least=int(needed))
+    n = ask("records", question, None if needed else 0, records, lambda n: _whole_number("records", n, int(needed)))
     n = round(n * HELD) if rows and goal == "tune" else n
     price = _ask_price(ask, goal, n, epsilon, delta)
     payer: dict[str, Any] = {}
@@ -105,7 +106,8 @@ def init_command(
         about |= {**limits, **price, **payer, "trials": TRIALS, "method": how, "out": out or "release"}
         tables = {"tune": about} | ({} if rows else {"tune.space": {"x": {"low": 0.0, "high": 1.0}}})
     elif goal == "pareto":
-        shipped = ask("algorithm", "Algorithm that is shipped", "logistic_sgd", algorithm) if rows else source
+        known = _one_of("algorithm", ALGORITHMS)
+        shipped = ask("algorithm", "Algorithm that is shipped", "logistic_sgd", algorithm, known) if rows else source
         about = {"algorithm": shipped} | ({"table": source, "target": target} if rows else {})
         tables = {"pareto": about | {"delta": price["delta"], "trials": 100, "out": out or "front"}}
     else:
@@ -128,34 +130,67 @@ def init_command(
 
 
 def _asker(yes: bool, person: bool) -> Any:
-    """An answer from the options, by default, or from the person at the keyboard."""
+    """An answer from the options, by default, or from the person at the keyboard, who is asked again after a slip."""
 
-    def ask(option: str, question: str, default: Any, given: Any) -> Any:
+    def ask(option: str, question: str, default: Any, given: Any, check: Callable[[Any], Any] = lambda a: a) -> Any:
         if given is not None:
-            return given
+            return check(given)
         if yes and default is not None:
-            return default
+            return check(default)
         if not person:
             remedy = "" if default is None or yes else f", or --yes to take {default}"
             raise BadInput(f"nobody can be asked for --{option} here: give it{remedy}. {question}?")
-        return ask_person(question, default)
+        while True:
+            try:
+                return check(ask_person(question, default))
+            except BadInput as slip:
+                remark(f"{slip}. Once more")
 
     return ask
 
 
+def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], str]:
+    return lambda value: choice(name, value, allowed)
+
+
+def _whole_number(name: str, value: Any, least: int) -> int:
+    try:
+        return count(name, int(str(value).replace(",", "").replace("_", "")), least=least)
+    except BadInput:
+        raise
+    except ValueError:
+        raise BadInput(f"{name} must be a whole number, got {value!r}") from None
+
+
+def _number(value: Any) -> Any:
+    """What was typed as a number, if it is one."""
+    try:
+        return float(value)
+    except ValueError:
+        raise BadInput(f"a number is needed, got {value!r}") from None
+
+
 def _ask_source(ask: Any, table: Path | None, objective: str | None, goal: str) -> Path | str:
     """Where the private records are: in a table, or behind module:function."""
+    from tacit.integrations.header import read_header
+
     if table is not None and objective is not None:
         raise BadInput("give --table or --objective, not both")
     rows = goal == "outsource"
     kind = "the table to publish (CSV or Parquet)" if rows else "a table (CSV or Parquet) or module:function"
     option = "table" if rows else "table or --objective"
-    text = str(ask(option, f"Where are the records: {kind}", None, table or objective))
-    if table is not None or ":" not in text or Path(text).exists():
-        return Path(text)
-    if rows:
-        raise BadInput(f"outsourcing needs a table of rows, got {text!r}: give --table FILE")
-    return text
+
+    def check(given: Any) -> Path | str:
+        text = str(given)
+        if table is not None or ":" not in text or Path(text).exists():
+            read_header(Path(text))  # says so if it cannot be read
+            return Path(text)
+        if rows:
+            raise BadInput(f"outsourcing needs a table of rows, got {text!r}: give --table FILE")
+        return text
+
+    found: Path | str = ask(option, f"Where are the records: {kind}", None, table or objective, check)
+    return found
 
 
 def _check_column(table: Path, name: str) -> str:
@@ -176,13 +211,15 @@ def _ask_price(ask: Any, goal: str, n: int, epsilon: float | None, delta: float 
     digits, _, power = f"{1 / (10 * n) if n else 1e-6:.15e}".partition("e")
     usual = float(f"{digits[0]}e{power}")  # rounded down: delta must not grow by rounding
     why = f"1/(10 n) for the {n} records protected" if n else "a tenth of one in the number of records, or less"
-    epsilon = 1.0 if goal == "pareto" else positive("epsilon", float(ask("epsilon", "Epsilon", 1.0, epsilon)))
-    return {"epsilon": epsilon, "delta": probability("delta", float(ask("delta", f"Delta ({why})", usual, delta)))}
+    if goal != "pareto":
+        epsilon = ask("epsilon", "Epsilon", 1.0, epsilon, lambda given: positive("epsilon", _number(given)))
+    part = ask("delta", f"Delta ({why})", usual, delta, lambda given: probability("delta", _number(given)))
+    return {"epsilon": epsilon or 1.0, "delta": part}
 
 
 def _ask_model(ask: Any, task: str | None, model: str | None) -> dict[str, Any]:
-    task = choice("task", ask("task", "Task: classification or regression", TASKS[0], task), TASKS)
-    model = choice("model", ask("model", f"Model: {', '.join(MODELS)}", MODELS[0], model), MODELS)
+    task = ask("task", "Task: classification or regression", TASKS[0], task, _one_of("task", TASKS))
+    model = ask("model", f"Model: {', '.join(MODELS)}", MODELS[0], model, _one_of("model", MODELS))
     return {"task": task, "model": model}
 
 
@@ -190,13 +227,16 @@ def _ask_bounds(ask: Any, bounds: tuple[float, float] | None, task: str | None) 
     """Public bounds of a loss; a classification has its own."""
     if bounds is None and task != TASKS[0]:
         of = "of the squared error, from public knowledge" if task else "of a loss, public"
-        text = str(ask("bounds", f"Bounds LOW,HIGH {of}", None if task else "0,1", None))
-        try:
-            low, high = (float(part) for part in text.replace(" ", ",").split(",") if part)
-        except ValueError:
-            raise BadInput(f"bounds must be two numbers LOW,HIGH, got {text!r}") from None
-        bounds = low, high
+        bounds = ask("bounds", f"Bounds LOW,HIGH {of}", None if task else "0,1", None, _parse_bounds)
     return {} if bounds is None else {"bounds": interval("bounds", bounds)}
+
+
+def _parse_bounds(given: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(part) for part in str(given).replace(" ", ",").split(",") if part)
+    except ValueError:
+        raise BadInput(f"bounds must be two numbers LOW,HIGH, got {given!r}") from None
+    return interval("bounds", (low, high))
 
 
 def _warn_of_noise(n: int, bounds: tuple[float, float], price: dict[str, float]) -> None:

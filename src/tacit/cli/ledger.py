@@ -70,6 +70,7 @@ def ledger_show(
 
     Example: tacit ledger show icu --ledger postgresql://officer@db/privacy
     """
+    from tacit.page.parts import STATES
     from tacit.privacy.ledger import Ledger
 
     if name is None:
@@ -86,7 +87,7 @@ def ledger_show(
     for e in entries:
         if e.kind != "drawn":
             stated = e.guarantee.budget if e.guarantee else ""
-            lines.append(f"{e.number:5}  {e.time[:19]}  {e.status:20}  {stated}  {e.purpose}")
+            lines.append(f"{e.number:5}  {e.time[:19]}  {STATES.get(e.status, e.status):28}  {stated}  {e.purpose}")
     rows = [{**e.to_json(), "status": e.status} for e in entries]
     print_result({**_summary(opened), "entries": rows}, as_json, "\n".join(lines))
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shell import AsJson
+from tacit.cli.shell import AsJson, remark
 from tacit.errors import BadInput
+
+if TYPE_CHECKING:
+    from tacit.report.subjects import Subject
 
 
 def report_command(
@@ -42,4 +45,17 @@ def report_command(
     if private and {s.kind for s in subjects} != {"curator"}:
         raise BadInput("--private shows the exact answers of a curator's state; there is none here")
     page = joint_page(subjects, private=private, ledger=ledger).write(page_path(subjects, out))
-    typer.echo(json.dumps({"report": str(page), "kind": subjects[0].kind}) if as_json else f"wrote {page}")
+    changed = [said for s in subjects if s.certificate for said in _changes(s, ledger)]
+    for said in changed:
+        remark(f"DO NOT RELY ON IT: {said}")
+    document = {"report": str(page), "kind": subjects[0].kind, "changed": changed}
+    typer.echo(json.dumps(document) if as_json else f"wrote {page}")
+
+
+def _changes(subject: Subject, ledger: str | None) -> list[str]:
+    """What a certificate says that is not as it was written, as the page says too."""
+    from tacit.page.parts import find_changes
+    from tacit.report.choose import ledger_of
+
+    paid = ledger_of(subject.certificate.get("payment"), subject.folder, ledger)
+    return find_changes(subject.certificate, paid)

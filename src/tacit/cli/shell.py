@@ -86,11 +86,6 @@ def format_certified(lines: list[str], release: Release[Any], paths: dict[str, s
     return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
 
 
-def short(value: Any) -> str:
-    """A value in few digits."""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
 def remark(text: str, quiet: bool = False) -> None:
     """A line for a person on standard error."""
     if not quiet:

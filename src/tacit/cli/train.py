@@ -17,7 +17,6 @@ from tacit.cli.shell import (
     print_result,
     processes,
     remark,
-    short,
     this_command,
 )
 from tacit.errors import BadInput, count
@@ -135,16 +134,4 @@ def _write_report(out: Path | None) -> dict[str, str]:
 
 def format_training(release: Release[Trained], paths: dict[str, str]) -> str:
     """A trained model for a person to read."""
-    value = release.value
-    width = max(len(name) for name in (*value.params, value.metric))
-    lines = ["", f"Released: {value.model.trainer}", *(f"  {n:{width}}  {short(v)}" for n, v in value.params.items())]
-    lines.append(f"  {value.metric:{width}}  {value.score:.4g} ± {value.half_width:.2g} (95%, for new rows)")
-    lines.append(
-        f"  of which noise for privacy ± {1.96 * value.deviation:.2g}, and ± {1.96 * value.sampling:.2g} because "
-        f"{value.details['test']} test rows are a sample"
-    )
-    if "baseline" in value.details:
-        lines.append(
-            f"  {'without the model':{width}}  {value.details['baseline']:.4g}, about: {value.details['baseline_of']}"
-        )
-    return format_certified(lines, release, paths)
+    return format_certified(["", *str(release.value).splitlines()], release, paths)

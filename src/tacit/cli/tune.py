@@ -21,7 +21,6 @@ from tacit.cli.shell import (
     print_result,
     processes,
     remark,
-    short,
     this_command,
 )
 from tacit.errors import BadInput, choice, count
@@ -190,7 +189,11 @@ def _from_table(
     if made.task == "regression" and bounds is None:
         raise BadInput("regression needs --bounds LOW HIGH of the squared error, chosen without looking at the data")
     limits = bounds or (0.0, 1.0)
-    return made, Space.read(space) if space else made.space, made.records, limits
+    if space is None:
+        return made, made.space, made.records, limits
+    own = Space.read(space)
+    made.refuse_space(own)
+    return made, own, made.records, limits
 
 
 def _tune_or_ask(
@@ -220,14 +223,4 @@ def _write_report(release: Release[Tuned], out: Path | None) -> dict[str, str]:
 
 def format_release(release: Release[Tuned], paths: dict[str, str]) -> str:
     """A release for a person to read."""
-    value = release.value
-    width = max(len(name) for name in value.params)
-    lines = ["", "Released", *(f"  {name:{width}}  {short(v)}" for name, v in value.params.items())]
-    if value.score is not None:
-        lines.append(f"  {'score':{width}}  {value.score:.4g}")
-        lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in value.intervals()]
-    if value.noise is not None:
-        lines.append(
-            f"  noise of one observation: standard deviation {value.noise:.2g}, {len(value.trials)} observations"
-        )
-    return format_certified(lines, release, paths)
+    return format_certified(["", *str(release.value).splitlines()], release, paths)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize, minimize_scalar
 
 from tacit.errors import BadInput, choice, count, positive
 from tacit.gp.form import Array, Kernel
@@ -62,6 +61,8 @@ def best_radius(shape: str, kernel: Kernel, noise: float) -> float:
     >>> round(best_radius("cross", RBF((1.0, 1.0)), 0.0), 4)     # near (3 s / 2)^(1/6)
     0.0497
     """
+    from scipy.optimize import brentq, minimize_scalar  # here: a plan needs none of it
+
     s, c = max(noise / kernel.variance, NUGGET), _c(shape, kernel.dimensions)
     if isinstance(kernel, RBF):
 
@@ -115,6 +116,8 @@ def optimise_places(
     leans away from the walls. Deterministic.
     Follows. Sopa et al. (2025), line 4 of Algorithm 1.
     """
+    from scipy.optimize import minimize
+
     batch, d = count("batch", batch), len(theta)
     low, high = box
     starts = [_scatter_places(model.kernel, theta, batch, box, model.noise)]

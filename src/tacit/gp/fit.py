@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
 from tacit.errors import BadInput, count, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
@@ -200,6 +199,8 @@ class _Evidence:
 
 
 def _climb(evidence: _Evidence, start: Array) -> tuple[Array, float]:
+    from scipy.optimize import minimize  # here: a plan fits nothing
+
     box = list(zip(evidence.prior.low, evidence.prior.high, strict=True))
     found = minimize(
         evidence, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 60, "ftol": 1e-6, "gtol": 1e-3}

@@ -23,6 +23,7 @@ from tacit.schema.matrix import Matrix
 from tacit.space import Choice, Float, Int, Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
+FEW = 200  # training rows on which a space is tried
 LEAST_TRAINING = 10
 
 
@@ -116,6 +117,26 @@ class TableObjective:
             predicted, answers = fitted.predict(self.validation[0]), self.validation[1]
             missed = predicted != answers if self.task == "classification" else (predicted - answers) ** 2
             return np.where(self.known, missed, np.nan)
+
+    def refuse_space(self, space: Space) -> None:
+        """Refuse a space that the model cannot take; tried on training rows, which are not protected."""
+        known, middle = self.estimator({}).get_params(), space.params(np.full((1, space.dimensions), 0.5))[0]
+        unknown = sorted(set(middle) - set(known))
+        if unknown:
+            raise BadInput(
+                f"the model {self.model!r} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(known))}. "
+                "Nothing was spent"
+            )
+        every: Any = np.unique(self.train[1], return_index=True)[1] if self.task == "classification" else []
+        few = np.union1d(np.arange(min(FEW, len(self.train[1]))), every).astype(int)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.estimator(middle).fit(self.train[0][few], self.train[1][few])
+        except Exception as error:  # in full: it comes from training rows alone
+            raise BadInput(
+                f"the model {self.model!r} cannot be fitted with {middle}: {error}. Nothing was spent"
+            ) from None
 
     def baseline(self, bounds: tuple[float, float]) -> str:
         """What no model would score, by the targets of the training rows alone; and how many of them bounds clip."""

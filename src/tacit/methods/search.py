@@ -199,7 +199,8 @@ def _release(
     fresh = confirmed_values(study, params)
     if fresh:
         score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
-        source = f"the mean of {len(fresh)} observations made after the choice"
+        many = f"the mean of {len(fresh)} observations" if len(fresh) > 1 else "one observation"
+        source = f"{many} made after the choice"
     low, high = bounds = observations.terms.bounds
     score = min(max(score, low), high)
     value = Tuned(

@@ -75,6 +75,18 @@ class Tuned:
             ("both, for new data", self.new_data_half_width),
         ]
 
+    def __str__(self) -> str:
+        """The parameters, the score and what it may be off by, in lines."""
+        width = max([len("score"), *map(len, self.params)])
+        lines = ["Released", *(f"  {name:{width}}  {_few_digits(v)}" for name, v in self.params.items())]
+        if self.score is not None:
+            lines.append(f"  {'score':{width}}  {self.score:.4g}")
+            lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.intervals()]
+        if self.noise is not None:
+            many = f"{len(self.trials)} observation{'' if len(self.trials) == 1 else 's'}"
+            lines.append(f"  noise of one observation: standard deviation {self.noise:.2g}, {many}")
+        return "\n".join(lines)
+
     def to_json(self) -> dict[str, Any]:
         """Fields that came after the first release are left out where they say nothing: its digests stay."""
         return {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
@@ -82,6 +94,10 @@ class Tuned:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Tuned:
         return cls(**document)
+
+
+def _few_digits(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def sampling_deviation(score: float, half_width: float, bounds: tuple[float, float], records: int) -> float:

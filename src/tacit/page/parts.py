@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tacit.charts.operating import operating
+from tacit.errors import TacitError
 from tacit.page import Html, figures, number, pairs, table
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
+from tacit.privacy.release import digest, plain
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -36,8 +39,54 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
     return shown
 
 
-def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None) -> str:
-    """Who paid; with the ledger at hand also its budget, its charges and what is left."""
+def find_changes(certificate: dict[str, Any], ledger: Ledger | None = None) -> list[str]:
+    """What a certificate says that cannot be as it was written; with the ledger at hand, that it did not pay for."""
+    found = []
+    try:
+        same = digest(certificate.get("value")) == certificate.get("digest")
+    except (TacitError, TypeError, ValueError):
+        same = False
+    if not same:
+        found.append("the value is not the one whose digest it states")
+    stated = certificate.get("guarantee")
+    try:
+        quoted = Guarantee.from_json(stated or {}).quoted() or (None, None)
+        shown = [stated.get(name) for name in ("epsilon", "delta")] if isinstance(stated, dict) else []
+        if not all(a == b or _near(a, b) for a, b in zip(shown, plain(list(quoted)), strict=True)):
+            found.append("the epsilon or delta that it shows is not that of its own guarantee")
+    except (TacitError, TypeError, ValueError):
+        found.append("its guarantee cannot be read")
+    payment = certificate.get("payment")
+    if ledger is not None and isinstance(payment, dict) and payment.get("ledger") == ledger.id:
+        verdict = ledger.verify_certificate(certificate)
+        mine = ("chain", "entry", "guarantee", "drawn")
+        found += [
+            f"the ledger {ledger.name!r} says of its {n}: {why}"
+            for n, ok, why in verdict.checks
+            if n in mine and not ok
+        ]
+    return found
+
+
+def _near(a: Any, b: Any) -> bool:
+    return isinstance(a, (int, float)) and isinstance(b, (int, float)) and math.isclose(a, b, rel_tol=1e-6)
+
+
+def changes_part(certificate: dict[str, Any], ledger: Ledger | None = None) -> str:
+    """A warning above everything else, where a certificate is not what was written."""
+    found = find_changes(certificate, ledger)
+    if not found:
+        return ""
+    listed = "".join(f"<li>{escape(f)}</li>" for f in found)
+    told = "Do not rely on anything on this page: this certificate was changed after it was written"
+    return f'<div class="who"><p>{told}.</p><ul>{listed}</ul></div>'
+
+
+def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *, under_way: bool = False) -> str:
+    """Who paid; with the ledger at hand also its budget, its charges and what is left.
+
+    While the run is under way its own charge is not settled, which is as it should be.
+    """
     if payment is None:
         why = "Nobody: this release was not charged to a ledger. Nothing counts it together with other releases."
         return f"<h2>Who paid</h2><p>{why}</p>"
@@ -47,10 +96,13 @@ def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None) -
     shown = f'<h2>Who paid</h2>{pairs(rows)}<p class="soft">Check it with {check}</p>'
     if ledger is None or ledger.id != payment["ledger"]:
         return shown
-    return shown + ledger_part(ledger, entry=int(payment["entry"]))
+    return shown + ledger_part(ledger, entry=int(payment["entry"]), under_way=under_way)
 
 
-def ledger_part(ledger: Ledger, *, entry: int | None = None) -> str:
+STATES = {"drawn": "released", "debited, not drawn": "debited; no release recorded", "refused": "refused"}
+
+
+def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> str:
     """A ledger's budget and charges: amounts and purposes, nothing private. Marks one entry."""
     entries = ledger.entries()
     spent = str(ledger.filter.stated(entries[-1].spent)) if entries else "nothing"
@@ -62,8 +114,9 @@ def ledger_part(ledger: Ledger, *, entry: int | None = None) -> str:
         if e.kind != "drawn":
             stated = str(e.guarantee.budget) if e.guarantee else ""
             here = ", this run" if e.number == entry else ""
+            state = "debited, under way" if here and under_way and not e.drawn else STATES.get(e.status, e.status)
             time = Html(f"{escape(e.time[:10])}<br>{escape(e.time[11:19])}")
-            rows.append([f"{e.number}{here}", time, stated, e.status, e.purpose])
+            rows.append([f"{e.number}{here}", time, stated, state, e.purpose])
     heads = ["entry", "time", "amount", "state", "purpose"]
     about = f"<p>{escape(ledger.description)}</p>" if ledger.description else ""
     return (

@@ -22,8 +22,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
+
+from tacit.privacy.roots import find_root
 
 STEP = 1e-13  # one relative step to the safe side
 LARGEST_MU = 1e6
@@ -60,7 +61,7 @@ def gdp_epsilon(mu: float, dlt: float) -> float:
     if gdp_delta(mu, 0.0) <= dlt:
         return 0.0
     high = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / dlt)) + 1  # Gaussian tail bound: always enough
-    root = brentq(lambda eps: gdp_delta(mu, eps) - dlt, 0.0, high, xtol=1e-15 * high, rtol=1e-14)
+    root = find_root(lambda eps: gdp_delta(mu, eps) - dlt, 0.0, high, absolute=1e-15 * high)
     return _step_to_safety(root, lambda eps: gdp_delta(mu, eps) <= dlt, up=True)
 
 
@@ -69,7 +70,7 @@ def gdp_mu(eps: float, dlt: float) -> float:
     high = 1.0
     while gdp_delta(high, eps) <= dlt and high < LARGEST_MU:
         high *= 2
-    root = brentq(lambda mu: gdp_delta(mu, eps) - dlt, 0.0, high, xtol=1e-300, rtol=1e-14)
+    root = find_root(lambda mu: gdp_delta(mu, eps) - dlt, 0.0, high, absolute=1e-300)
     return _step_to_safety(root, lambda mu: gdp_delta(mu, eps) <= dlt, up=False)
 
 
@@ -81,6 +82,7 @@ def zcdp_epsilon(rho: float, dlt: float) -> float:
     """
     if rho == 0:
         return 0.0
+    from scipy.optimize import minimize_scalar
 
     def at(log_order: float) -> float:
         a = 1 + math.exp(log_order)
@@ -96,7 +98,7 @@ def zcdp_rho(eps: float, dlt: float) -> float:
     high = 1.0
     while zcdp_epsilon(high, dlt) <= eps:
         high *= 2
-    root = brentq(lambda rho: zcdp_epsilon(rho, dlt) - eps, 0.0, high, xtol=1e-300, rtol=1e-12)
+    root = find_root(lambda rho: zcdp_epsilon(rho, dlt) - eps, 0.0, high, absolute=1e-300, relative=1e-12)
     return _step_to_safety(root, lambda rho: zcdp_epsilon(rho, dlt) <= eps, up=False)
 
 

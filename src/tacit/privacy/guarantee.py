@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tacit.errors import BadInput, GuaranteeError, choice, positive, probability, real
+from tacit.errors import BadInput, GuaranteeError, choice, name_type, positive, probability, real
 from tacit.privacy import conversions as c
 from tacit.privacy.operating import ALARMS, at_most, power
 
@@ -305,12 +305,12 @@ class Guarantee:
             unit, source = str(document["unit"]), str(document["source"])
             assumptions = document["assumptions"]
             if not isinstance(assumptions, list):
-                raise BadInput(f"assumptions must be a list, got a {type(assumptions).__name__}")
+                raise BadInput(f"assumptions must be a list, got {name_type(assumptions)}")
             assumed = tuple(str(a) for a in assumptions)
             distance = probability("distance", document.get("distance", 0.0), zero=True)
             premises = document.get("premises", [])  # certificates of the first release have none
             if not isinstance(premises, list):
-                raise BadInput(f"premises must be a list, got a {type(premises).__name__}")
+                raise BadInput(f"premises must be a list, got {name_type(premises)}")
             told = tuple(str(p) for p in premises)
             return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), distance, told)
         except KeyError as error:

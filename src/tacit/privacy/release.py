@@ -6,18 +6,21 @@ import dataclasses
 import hashlib
 import json
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from tacit.errors import BadInput, type_and_shape
+from tacit.errors import BadInput, article, name_type, type_and_shape
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.private import Private
 
 T = TypeVar("T")
 FORMAT = "tacit.certificate/1"
+UNPAID = "Not charged to any ledger."
+WIDE, MOST_SHOWN = 118, 400  # columns of a line, and letters of a value that has no words of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Payment:
             raise BadInput(f"not a payment in JSON: needs ledger, name, entry and hash ({error})") from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Release(Generic[T]):
     """A value that may leave, with what is guaranteed about it.
 
@@ -61,6 +64,18 @@ class Release(Generic[T]):
 
     def __post_init__(self) -> None:
         refuse_unreleased(self.value)
+
+    def __repr__(self) -> str:
+        return f"<Release of {article(kind := type(self.value).__name__)} {kind}: {self.guarantee.kind} guarantee>"
+
+    def __str__(self) -> str:
+        """What was released, its guarantee and who paid, for a person to read."""
+        wrap = textwrap.TextWrapper(WIDE, initial_indent="  ", subsequent_indent="  ")
+        own = type(self.value).__str__ is not object.__str__ and hasattr(self.value, "to_json")
+        lines = str(self.value).splitlines() if own else ["Released", *wrap.wrap(_shorten(repr(self.value)))]
+        lines += ["", "Guarantee", *wrap.wrap(str(self.guarantee)), ""]
+        paid = self.payment
+        return "\n".join([*lines, f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else UNPAID])
 
     def certificate(self) -> dict[str, Any]:
         """A JSON document that ``tacit verify`` checks against the ledger that paid."""
@@ -108,6 +123,10 @@ def refuse_unreleased(value: Any, place: str = "value") -> None:
         refuse_unreleased(part, where)
 
 
+def _shorten(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
+
+
 def plain(value: Any) -> Any:
     """A released value in JSON's own types; numbers that JSON lacks become strings."""
     if isinstance(value, Private):
@@ -128,7 +147,7 @@ def plain(value: Any) -> Any:
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise BadInput(f"a released value must have a JSON form, got a {type(value).__name__}; give it a to_json method")
+    raise BadInput(f"a released value must have a JSON form, got {name_type(value)}; give it a to_json method")
 
 
 def digest(value: Any) -> str:

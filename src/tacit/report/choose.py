@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import BadInput, TacitError
 from tacit.methods.registry import METHODS, load
 from tacit.page import Page
-from tacit.page.parts import ledger_part
+from tacit.page.parts import changes_part, ledger_part
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
 from tacit.report.pages import under_way
@@ -35,7 +35,9 @@ def page_of(subject: Subject, *, private: bool = False, ledger: str | None = Non
     if subject.kind == "release":
         return _release_page(subject, ledger)
     if subject.kind == "front":
-        return front_page.page(_front(subject))
+        made = front_page.page(_front(subject))
+        warning = changes_part(subject.certificate) if subject.certificate else ""
+        return replace(made, parts={**made.parts, "head": warning + made.parts["head"]}) if warning else made
     if subject.kind == "audit":
         return audit_page.page(subject.document)
     if subject.kind == "attack":

@@ -72,6 +72,8 @@ class Runs:
                 name = hashlib.sha256(str(subject.home.resolve()).encode()).hexdigest()[:12]
                 seen.setdefault(name, ShownRun(name, subject, _last_change(subject)))
         if self.ledger is not None:  # may be in a database elsewhere: looked at anew each time
+            file = ledger_file(self.ledger)
+            seen = {name: run for name, run in seen.items() if not _is_ledger(run.subject, file)}
             seen["ledger"] = ShownRun("ledger", Subject("ledger", Path("ledger"), self.ledger), time.time())
         return list(seen.values())
 
@@ -120,6 +122,21 @@ class Runs:
             table(heads, rows, words=heads) if rows else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
         )
         return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
+
+
+def ledger_file(url: str) -> Path | None:
+    """The file that a path or URL of a ledger names; None if it is in a database elsewhere.
+
+    >>> ledger_file("sqlite:///budgets/ledger.db") == Path("budgets/ledger.db").resolve()
+    True
+    """
+    if "://" in url and not url.startswith("sqlite:///"):
+        return None
+    return Path(url.removeprefix("sqlite:///")).resolve()
+
+
+def _is_ledger(subject: Subject, file: Path | None) -> bool:
+    return subject.kind == "ledger" and file is not None and subject.path.resolve() == file
 
 
 def _last_change(subject: Subject) -> float:

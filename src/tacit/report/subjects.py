@@ -31,6 +31,7 @@ class Subject:
     kind: str  # release, front, audit, attack, curator, ledger, or one of UNFINISHED
     path: Path
     document: Any = None
+    certificate: Any = None  # of a release, or of a front that is one
 
     @property
     def folder(self) -> Path:
@@ -109,10 +110,11 @@ def _in_file(path: Path) -> Subject | None:
     if isinstance(document, dict):
         value = document.get("value")
         if document.get("format") == CERTIFICATE and isinstance(value, dict) and value.get("format") == FRONT:
-            return Subject("front", path, value)
+            return Subject("front", path, value, document)
         kinds = {CERTIFICATE: "release", FRONT: "front"}
         if document.get("format") in kinds:
-            return Subject(kinds[str(document["format"])], path, document)
+            sealed = document if document["format"] == CERTIFICATE else None
+            return Subject(kinds[str(document["format"])], path, document, sealed)
         if "attack" in document:
             return Subject("attack", path, document)
         if "verdict" in document and "measured" in document:

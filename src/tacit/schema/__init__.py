@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadInput, choice, interval
+from tacit.errors import BadInput, choice, interval, name_type
 from tacit.schema.cells import (
     MISSING,
     Mask,
@@ -229,9 +229,7 @@ def _declared(name: str, said: Any) -> Column:
     if isinstance(said, (list, set, frozenset)):
         return Column(name, "category", tuple(said) if isinstance(said, list) else tuple(sorted(said)))
     if not isinstance(said, Mapping) or set(said) - {"kind", "categories", "range"}:
-        raise BadInput(
-            f"column {name!r} must be declared by a kind, a range or categories, got a {type(said).__name__}"
-        )
+        raise BadInput(f"column {name!r} must be declared by a kind, a range or categories, got {name_type(said)}")
     categories = tuple(said.get("categories") or ())
     kind = said.get("kind") or ("category" if "categories" in said and said["categories"] is not None else "number")
     return Column(name, kind, categories, said.get("range"))

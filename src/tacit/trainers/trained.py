@@ -91,6 +91,21 @@ class Trained:
         """Of the score's 95% interval for new rows: noise and sampling together."""
         return 1.96 * float(np.hypot(self.deviation, self.sampling))
 
+    def __str__(self) -> str:
+        """The model's kind, its parameters and its score, in lines."""
+        width = max(len(name) for name in (*self.params, self.metric))
+        shown = {n: f"{v:.5g}" if isinstance(v, float) else str(v) for n, v in self.params.items()}
+        lines = [f"Released: {self.model.trainer}", *(f"  {n:{width}}  {v}" for n, v in shown.items())]
+        lines.append(f"  {self.metric:{width}}  {self.score:.4g} ± {self.half_width:.2g} (95%, for new rows)")
+        lines.append(
+            f"  of which noise for privacy ± {1.96 * self.deviation:.2g}, and ± {1.96 * self.sampling:.2g} because "
+            f"{self.details.get('test', 'the')} test rows are a sample"
+        )
+        if "baseline" in self.details:
+            base = f"{self.details['baseline']:.4g}, about: {self.details['baseline_of']}"
+            lines.append(f"  {'without the model':{width}}  {base}")
+        return "\n".join(lines)
+
     def to_json(self) -> dict[str, Any]:
         about = {name: plain(getattr(self, name)) for name in ("params", "score", "metric", "deviation", "sampling")}
         return {

@@ -207,7 +207,7 @@ def test_a_ledger_file_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
         ("mysql://host/db", "SQLite or PostgreSQL, got mysql"),
         ("postgresql+asyncpg://host/db", r"got postgresql\+asyncpg"),
         ("://", "not a URL"),
-        (7, "a path or a URL, got a int"),
+        (7, "a path or a URL, got an int"),
     ],
 )
 def test_a_bad_url_is_refused_in_words(url: str, words: str) -> None:

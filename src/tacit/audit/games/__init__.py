@@ -16,7 +16,7 @@ import numpy as np
 from tacit.audit.game import Game, Outputs
 from tacit.audit.games import fronts, mechanisms, one_run, others, tuned
 from tacit.audit.games.one_run import OneRun
-from tacit.errors import BadInput, ObjectiveError
+from tacit.errors import BadInput, ObjectiveError, name_type
 from tacit.methods.registry import METHODS
 from tacit.objective import call_without_message, import_object
 from tacit.privacy.guarantee import Budget
@@ -62,7 +62,7 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
     if isinstance(found, (Game, OneRun)):
         return _guard(found)
     if not callable(found):
-        raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got a {type(found).__name__}")
+        raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got {name_type(found)}")
     takes = len([p for p in inspect.signature(found).parameters.values() if p.default is p.empty])
     if not takes:
         made = call_without_message(lambda _: found(), None, "game")

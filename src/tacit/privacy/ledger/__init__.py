@@ -31,7 +31,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered
+from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, name_type
 from tacit.privacy.accounting import Cost, Filter
 from tacit.privacy.guarantee import LETTER, RECORD, Budget, Guarantee
 from tacit.privacy.ledger import tables as rows
@@ -363,7 +363,7 @@ def _reopened(url: str, name: str, unit: str | None, record_refusals: bool) -> L
 
 def _text(what: str, said: str, *, empty: bool) -> None:
     if not isinstance(said, str) or not (said.strip() or empty):
-        raise BadInput(f"{what} must be text{'' if empty else ', and not empty'}, got a {type(said).__name__}")
+        raise BadInput(f"{what} must be text{'' if empty else ', and not empty'}, got {name_type(said)}")
     if "\0" in said or (not said.isascii() and said.encode(errors="ignore").decode() != said):
         raise BadInput(f"{what} must be text that a database can keep, without NUL or half surrogates")
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import LedgerError, LedgerTampered, extra
+from tacit.errors import LedgerError, LedgerTampered, extra, name_type
 from tacit.privacy.ledger.chain import Header
 from tacit.privacy.ledger.file import check_pages, create_file, damaged, is_damage, note_ledger, refuse_lost
 from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
@@ -232,7 +232,7 @@ def _parsed(url: str | Path) -> URL:
     """A path or URL as the URL of a database that outlives the process."""
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise LedgerError(f"a ledger needs a path or a URL, got a {type(url).__name__}")
+        raise LedgerError(f"a ledger needs a path or a URL, got {name_type(url)}")
     if "://" not in text:
         parsed = URL.create("sqlite", database=text)
     else:

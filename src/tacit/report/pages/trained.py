@@ -11,7 +11,7 @@ from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.page import Page, figures, number
-from tacit.page.parts import guarantee_part, payment_part
+from tacit.page.parts import changes_part, guarantee_part, payment_part
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
     try:
         value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
         parts = {
-            "release": _release(value),
+            "release": changes_part(certificate, ledger) + _release(value),
             "guarantee": guarantee_part(guarantee),
             "search": _search(value["details"], guarantee),
             "paid": payment_part(certificate.get("payment"), ledger),

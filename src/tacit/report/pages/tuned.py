@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.charts.lines import falling_line, spark, trace
-from tacit.errors import BadInput
+from tacit.errors import BadInput, article
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
 from tacit.page import Html, Page, figures, number, pairs, table
-from tacit.page.parts import guarantee_part, payment_part
+from tacit.page.parts import changes_part, guarantee_part, payment_part
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
 def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
     parts = {
-        "release": _release(value),
+        "release": changes_part(certificate, ledger) + _release(value),
         "guarantee": guarantee_part(guarantee),
         "search": _search(value),
         "paid": payment_part(certificate.get("payment"), ledger),
         "certificate": "<details><summary>Certificate</summary>"
         f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
     }
-    return Page(f"tacit: a {value.method} release", parts, over=f"tacit · method {value.method}")
+    return Page(f"tacit: {article(value.method)} {value.method} release", parts, over=f"tacit · method {value.method}")
 
 
 def _release(value: Tuned) -> str:

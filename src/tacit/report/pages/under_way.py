@@ -54,7 +54,7 @@ def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, agai
         "progress": progress_part(study.claimed, terms.trials, "observations made", again),
         "search": shown,
         "guarantee": guarantee_part(guarantee, "Guarantee of the whole search"),
-        "paid": payment_part(paid, paying(paid)),
+        "paid": payment_part(paid, paying(paid), under_way=True),
     }
     return Page("tacit: a search under way", parts, over="tacit · private observations")
 
@@ -124,7 +124,7 @@ def descent_page(folder: Path, paying: Paying = lambda payment: None, *, again: 
         "head": "<h1>A descent under way</h1>",
         "progress": progress_part(done, terms["trials"], "noisy gradients released", again),
         "about": figures(rows),
-        "paid": payment_part(paid, paying(paid)),
+        "paid": payment_part(paid, paying(paid), under_way=True),
     }
     return Page("tacit: a descent under way", parts, over="tacit · method gibo")
 
