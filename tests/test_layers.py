@@ -16,7 +16,7 @@ ALLOWED = {
     "space": {"errors"},
     "objective": {"errors"},
     "schema": {"errors", "schema"},
-    "page": {"files", "charts", "privacy", "page", "__version__"},
+    "page": {"errors", "files", "charts", "privacy", "page", "__version__"},
     "charts": {"errors", "files", "charts"},
     "privacy": GROUND | {"privacy"},
     "accounting": {"privacy"},
