@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tacit.privacy.noise_tables import DRAW, WORD, Table
+from tacit.privacy.noise_tables import DRAW, WORD, NoiseTable
 
 
-def shares(table: Table) -> list[int]:
+def shares(table: NoiseTable) -> list[int]:
     """The probability of each outcome times 2^128."""
     cells = 1 << table.bits
     found = [0] * cells

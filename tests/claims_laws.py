@@ -39,7 +39,7 @@ class ClaimsLaws:
             claims, note = kind.open(ledger), kind.note
 
             def look(total: int) -> float:
-                seen.append((len(ledger.entries()), claims.store.claimed()))
+                seen.append((len(ledger.entries()), claims.store.count_claims()))
                 return note(total)
 
             kind.note = look  # type: ignore[method-assign]
@@ -56,7 +56,7 @@ class ClaimsLaws:
                 ledger.charge(claims.promise.guarantee, "others")
             with pytest.raises(BudgetRefused, match="Nothing was released"):
                 kind.draw(claims)
-            assert (kind.drawn, claims.store.claimed()) == (0, 0)
+            assert (kind.drawn, claims.store.count_claims()) == (0, 0)
 
     def test_an_evaluation_that_fails_costs_and_claims_nothing(self, kind: Kind) -> None:
         def fails() -> int:
@@ -66,7 +66,7 @@ class ClaimsLaws:
             claims = kind.open(ledger)
             with pytest.raises(ZeroDivisionError):
                 claims.draw(kind.key(claims, 0), fails, kind.note)
-            assert (ledger.entries(), claims.store.claimed(), kind.drawn) == ([], 0, 0)
+            assert (ledger.entries(), claims.store.count_claims(), kind.drawn) == ([], 0, 0)
 
     def test_samplers_are_loaded_before_a_claim(self, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
         def stops() -> None:
@@ -78,14 +78,14 @@ class ClaimsLaws:
                 slow.setattr("tacit.privacy.claims.load_samplers", stops)
                 with pytest.raises(KeyboardInterrupt):
                     kind.draw(claims)
-            assert (ledger.entries(), claims.store.claimed(), kind.drawn) == ([], 0, 0)
+            assert (ledger.entries(), claims.store.count_claims(), kind.drawn) == ([], 0, 0)
             assert len(kind.draw_all(claims)[:T]) == T
 
     @PAYING
     def test_no_more_is_drawn_than_was_promised_and_nothing_twice(self, paying: bool, kind: Kind) -> None:
         claims = kind.open(kind.ledger() if paying else None)
         first = kind.draw_all(claims, T)
-        assert len(set(first)) == kind.drawn == T == claims.store.claimed()
+        assert len(set(first)) == kind.drawn == T == claims.store.count_claims()
         again = kind.draw_all(claims, T)
         assert kind.drawn == T
         assert again == ([] if claims.store.shared else first)
@@ -105,7 +105,7 @@ class ClaimsLaws:
             kind.close(claims.store)
         assert kind.drawn == T
         claims = kind.open(kind.ledger() if paying else None)
-        assert claims.store.claimed() == T
+        assert claims.store.count_claims() == T
         if claims.store.shared:
             with pytest.raises(BudgetRefused, match="4 observations were paid for and all are used"):
                 kind.draw(claims, T)
@@ -158,7 +158,7 @@ class ClaimsLaws:
             return
         assert run_child(draw_and_die, kind, step, 2) in (-signal.SIGKILL, 0)
         claims = kind.open(kind.ledger())
-        lost = claims.store.claimed() - 2
+        lost = claims.store.count_claims() - 2
         assert 0 <= lost <= 1
         before = kind.drawn
         assert before in (2, 3)
@@ -166,7 +166,7 @@ class ClaimsLaws:
         redrawn = before == 3 and lost == 0  # only what nobody saw may be drawn again
         assert redrawn <= claims.store.hidden
         assert kind.drawn <= T + redrawn
-        assert claims.store.claimed() >= T  # those that were refused are claimed too
+        assert claims.store.count_claims() >= T  # those that were refused are claimed too
         assert kind.charges() == 1
 
     def test_a_first_draw_that_is_unlike_the_others_is_not_made_twice(self, kind: Kind) -> None:

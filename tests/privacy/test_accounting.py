@@ -90,7 +90,7 @@ def test_what_was_admitted_never_exceeds_the_budget(f, data):
     if left is not None:  # drive it to the very edge
         cost = f.cost(Guarantee(left))
         spent = spent.plus(Cost(cost.amount))
-    stated = f.stated(spent)
+    stated = f.to_budget(spent)
     assert stated.notion == f.budget.notion
     assert stated.amount <= f.budget.amount * (1 + 2e-9)
     assert stated.delta <= f.budget.delta * (1 + 1e-9)

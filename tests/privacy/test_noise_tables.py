@@ -10,12 +10,12 @@ import pytest
 from bulk_parts import shares
 
 from tacit.privacy.bulk_noise import BASE, base_table
-from tacit.privacy.noise_tables import Table, gaussian_table, geometric_digit
+from tacit.privacy.noise_tables import NoiseTable, gaussian_table, geometric_digit
 
 SQUARES = [Fraction(1, 100), Fraction(1, 4), Fraction(3), Fraction(1234567, 1000), Fraction(700**2)]
 
 
-def compare(table: Table, exact: dict[int, mpmath.mpf]) -> None:
+def compare(table: NoiseTable, exact: dict[int, mpmath.mpf]) -> None:
     """No outcome but 0 is too likely, 0 by no more than the distance, and all of them make one."""
     drawn = {table.first + i: share for i, share in enumerate(shares(table))}
     assert sum(drawn.values()) == 2**128
@@ -36,7 +36,7 @@ def test_the_table_of_the_lower_parts_is_the_law_but_for_its_distance() -> None:
     check_gaussian(base_table(), Fraction(BASE**2))
 
 
-def check_gaussian(table: Table, square: Fraction) -> None:
+def check_gaussian(table: NoiseTable, square: Fraction) -> None:
     with mpmath.workdps(70):
         inverse = mpmath.mpf(square.denominator) / (2 * square.numerator)
         # the sum over all integers, by Poisson's formula where the scale is large and term by term where it is small

@@ -50,9 +50,9 @@ def test_what_is_finished_is_counted_once_and_what_comes_later_too(tmp_path: Pat
     store, running = claims.store, kind.key(claims, 0)
     for i in range(2):
         kind.draw(claims, i)
-        assert store.claimed() == i + 1
+        assert store.count_claims() == i + 1
     claims.draw(running, lambda: 0, kind.note)  # an earlier trial, claimed after later ones
-    assert store.claimed() == StudyStore(running.study).claimed() == 3
+    assert store.count_claims() == StudyStore(running.study).count_claims() == 3
 
 
 def test_a_storage_has_a_place(tmp_path: Path) -> None:

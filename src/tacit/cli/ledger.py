@@ -79,7 +79,7 @@ def ledger_show(
     opened = Ledger.open(ledger, name)
     entries = opened.entries()
     lines = [f"ledger {name!r}: {opened.description or 'no description'}", f"budget    {opened.budget}"]
-    lines += [f"spent     {opened.filter.stated(entries[-1].spent) if entries else 'nothing'}"]
+    lines += [f"spent     {opened.filter.to_budget(entries[-1].spent) if entries else 'nothing'}"]
     lines += [f"left      {opened.remaining()}"]
     if opened.filter.composition != "basic":
         lines += ["amounts are composed, not added: spent and left need not sum to the budget"]

@@ -115,7 +115,7 @@ class PrivateObjective:
         """The noisy mean of the losses at this trial's parameters. Counts as one of the paid evaluations."""
         observations = self._observations(trial)
         if not observations.left():  # before the work; what is drawn is decided by the claim
-            raise observations.used_up()
+            raise observations.exhaustion()
         if sum(FAILED in t.user_attrs for t in trial.study.get_trials(deepcopy=False)) >= self.terms.trials:
             raise BudgetRefused(
                 f"{self.terms.trials} evaluations of this study failed, as many as were paid for. Each failure may "

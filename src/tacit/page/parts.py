@@ -105,7 +105,7 @@ STATES = {"drawn": "released", "debited, not drawn": "debited; no release record
 def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> str:
     """A ledger's budget and charges: amounts and purposes, nothing private. Marks one entry."""
     entries = ledger.entries()
-    spent = str(ledger.filter.stated(entries[-1].spent)) if entries else "nothing"
+    spent = str(ledger.filter.to_budget(entries[-1].spent)) if entries else "nothing"
     shown = figures([("budget", str(ledger.budget)), ("spent", spent), ("left", str(ledger.remaining()))])
     if ledger.filter.composition != "basic":
         shown += '<p class="soft">Amounts are composed, not added: spent and left need not sum to the budget.</p>'

@@ -128,7 +128,7 @@ class Filter:
         total, limit = spent.plus(cost), self.capacity
         return total.amount <= limit.amount * (1 + SLACK) and total.delta <= limit.delta + self.budget.delta * SLACK
 
-    def stated(self, spent: Cost) -> Budget:
+    def to_budget(self, spent: Cost) -> Budget:
         """An amount of this currency as a budget of the same notion as the filter's own."""
         b, amount = self.budget, max(0.0, spent.amount)
         if b.notion != "approximate":
@@ -142,7 +142,7 @@ class Filter:
     def remaining(self, spent: Cost) -> Budget:
         """What is left; a release that costs exactly this is admitted."""
         limit = self.capacity
-        return self.stated(Cost(limit.amount - spent.amount, limit.delta - spent.delta if not self.reserve else 0.0))
+        return self.to_budget(Cost(limit.amount - spent.amount, limit.delta - spent.delta if not self.reserve else 0.0))
 
 
 @lru_cache(maxsize=256)
@@ -186,7 +186,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> G
         total = _with_deltas(parts, budgets, delta)
     else:
         f = Filter.over(next(b for n in ("zcdp", "gdp", "pure") for b in budgets if b.notion == n))
-        total = f.stated(Cost(math.fsum(f.cost(g).amount for g in parts)))
+        total = f.to_budget(Cost(math.fsum(f.cost(g).amount for g in parts)))
     premises = tuple(dict.fromkeys(p for g in parts for p in g.premises))
     return Guarantee(total, parts[0].unit, assumptions, source, parts[0].delta, distance, premises)
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput, count, positive, real
-from tacit.privacy.noise_tables import TAIL, Table, gaussian_table, geometric_digit
+from tacit.privacy.noise_tables import TAIL, NoiseTable, gaussian_table, geometric_digit
 from tacit.privacy.random_words import Bytes, random_words
 
 Integers = NDArray[np.int64]
@@ -56,7 +56,7 @@ def gaussian_integers(scale: float, size: Shape, *, source: Bytes | None = None)
     >>> noise.shape, noise.dtype, bool(abs(noise).max() < 11 * 2**40)
     ((1000, 3), dtype('int64'), True)
     """
-    return _filled(size, source, gaussian_parts(positive("scale", scale)).draw)
+    return _fill(size, source, gaussian_parts(positive("scale", scale)).draw)
 
 
 def laplace_integers(scale: float, size: Shape, *, source: Bytes | None = None) -> Integers:
@@ -69,7 +69,7 @@ def laplace_integers(scale: float, size: Shape, *, source: Bytes | None = None) 
     >>> laplace_integers(3.5, 4).shape
     (4,)
     """
-    return _filled(size, source, laplace_parts(positive("scale", scale)).draw)
+    return _fill(size, source, laplace_parts(positive("scale", scale)).draw)
 
 
 def distance(draws: int) -> float:
@@ -99,7 +99,7 @@ def extra_delta(epsilon: float, draws: int) -> float:
 class GaussianParts:
     """A sum of multiplier x table, and how far its law is from the discrete Gaussian."""
 
-    terms: tuple[tuple[int, Table], ...]
+    terms: tuple[tuple[int, NoiseTable], ...]
     distance: Fraction
 
     def draw(self, count: int, source: Bytes | None) -> Integers:
@@ -117,8 +117,8 @@ class GaussianParts:
 class LaplaceParts:
     """The digits of a geometric number, least first, and the side of zero that it lies on."""
 
-    digits: tuple[Table, ...]
-    side: Table
+    digits: tuple[NoiseTable, ...]
+    side: NoiseTable
     distance: Fraction
 
     def draw(self, count: int, source: Bytes | None) -> Integers:
@@ -136,7 +136,7 @@ def gaussian_parts(scale: float) -> GaussianParts:
     if scale > LARGEST:
         raise BadInput(f"scale must be at most 2^57, got scale={scale:g}; use a coarser lattice. Nothing was drawn")
     square = Fraction(scale) ** 2
-    terms: list[tuple[int, Table]] = []
+    terms: list[tuple[int, NoiseTable]] = []
     done, k = Fraction(0), 1  # S^2, and the multiplier of the next table
     last = scale <= TOP
     while not last:
@@ -156,7 +156,7 @@ def gaussian_parts(scale: float) -> GaussianParts:
 
 
 @lru_cache(maxsize=1)
-def base_table() -> Table:
+def base_table() -> NoiseTable:
     return gaussian_table(Fraction(BASE**2))
 
 
@@ -179,7 +179,7 @@ def _pairs(count: int, source: Bytes | None) -> NDArray[np.uint64]:
     return random_words(2 * count, source).reshape(2, count)
 
 
-def _filled(size: Shape, source: Bytes | None, draw: Callable[[int, Bytes | None], Integers]) -> Integers:
+def _fill(size: Shape, source: Bytes | None, draw: Callable[[int, Bytes | None], Integers]) -> Integers:
     numbers = np.empty(size, np.int64)
     flat = numbers.reshape(-1)
     for start in range(0, flat.size, BLOCK):

@@ -34,7 +34,7 @@ class Store(Protocol):
     def runs(self) -> list[str]:
         """Random numbers by which the run is known: one, or several if processes began it at once."""
 
-    def claimed(self) -> int:
+    def count_claims(self) -> int:
         """Draws made or lost so far."""
 
     def claim(self, key: Any, most: int | None) -> None:
@@ -82,17 +82,17 @@ def process_name() -> str:
     return f"{os.getpid()} {_process}"
 
 
-def used_up(draws: int | None) -> BudgetRefused:
+def exhaustion(draws: int | None) -> BudgetRefused:
     return BudgetRefused(
         f"{draws} observations were paid for and all are used. Nothing was released. Open a new study with its own "
         "budget to observe more"
     )
 
 
-def _forked() -> None:
+def _rename_process() -> None:
     global _process
     _process = uuid.uuid4().hex
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_rename_process)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, differences
-from tacit.privacy.claim_store import MEMORY, Home, Store, used_up
+from tacit.privacy.claim_store import MEMORY, Home, Store, exhaustion
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import load_samplers
@@ -71,11 +71,11 @@ class Claims:
         if (
             ledger is not None
             and self.payment is None
-            and (store.claimed() or not ledger.can_afford(promise.guarantee))
+            and (store.count_claims() or not ledger.can_afford(promise.guarantee))
         ):
             self.pay()  # for what was drawn without this ledger; or refuses now, before anything is evaluated
-        if store.shared and self.recorded() and self.left() and self.answer() is None:
-            raise _put_back()
+        if store.shared and self.recorded_digest() and self.left() and self.answer() is None:
+            raise _older_copy_refusal()
 
     def draw(self, key: Any, exact: Callable[[], Any], draw: Callable[[Any], Any], *, first: bool = False) -> Any:
         """What was drawn under this key, or None if it was lost. If it was never claimed: evaluate, pay, claim, draw.
@@ -93,7 +93,7 @@ class Claims:
             # With a ledger its numbers decide: of several processes that claim the last draw at once, one gets it.
             self.store.claim(key, self.promise.draws if self._counts is None else None)
             if self.count() and first:
-                raise _put_back()  # other draws were made before this one
+                raise _older_copy_refusal()  # other draws were made before this one
         value = draw(total)
         self.store.keep(key, value)
         return value
@@ -102,11 +102,11 @@ class Claims:
         """Draws still to be made."""
         if self._exhausted or self.promise.draws is None:
             return 0
-        return max(0, self.promise.draws - self.store.claimed())
+        return max(0, self.promise.draws - self.store.count_claims())
 
-    def used_up(self) -> BudgetRefused:
+    def exhaustion(self) -> BudgetRefused:
         """What to raise when no draw is left."""
-        return used_up(self.promise.draws)
+        return exhaustion(self.promise.draws)
 
     def begin(self) -> None:
         """Before a draw: the samplers are loaded, this is the store that was paid for, and it is paid for."""
@@ -120,7 +120,7 @@ class Claims:
             if mark is None:
                 self.store.write("home", here.mark)
             elif mark != here.mark and (self._ledger is None or MEMORY in (here.kind, mark.split(":")[0])):
-                raise _copied(here)
+                raise _copy_refusal(here)
             self._refuse_without_ledger()
             self.pay()
             if self._ledger is not None and self.payment is not None and not self._single:
@@ -132,13 +132,13 @@ class Claims:
     def _agree_on_draws(self, counts: Draws, here: Home) -> Draws:
         """Agree with the ledger on where the draws are kept and how many were made; refuse a copy."""
         named = not (self.store.shared or self.store.hidden)
-        claimed = self.store.claimed()
+        claimed = self.store.count_claims()
         noted, self._counted = counts.begin(str(here), claimed)
         before = Home(*json.loads(noted))
         if not here.continues(before, self.store.runs()):
-            raise _copied(here, before)
-        if (named and self.recorded()) or (self._counted > claimed and not self.store.shared):
-            raise _put_back()
+            raise _copy_refusal(here, before)
+        if (named and self.recorded_digest()) or (self._counted > claimed and not self.store.shared):
+            raise _older_copy_refusal()
         if before != here:
             counts.move(str(here))
         return counts
@@ -162,9 +162,9 @@ class Claims:
                 number = _number(self._counts, self.payment, self.promise.draws or 0)
                 if number is None:
                     self._exhausted = True
-                    raise self.used_up()
+                    raise self.exhaustion()
                 return number
-            before, self._counted = self._counted, self.store.claimed()
+            before, self._counted = self._counted, self.store.count_claims()
             self._counts.advance(before, self._counted)
             return before
 
@@ -177,7 +177,7 @@ class Claims:
 
     def answer(self) -> Any:
         """The answer that this run has given, or None; of several, the one that the ledger recorded."""
-        digest = self.recorded() or self.store.read("answer")
+        digest = self.recorded_digest() or self.store.read("answer")
         return self.store.read(f"answer:{digest}") if digest else None
 
     def give(self, answer: Any, digest: str) -> None:
@@ -220,7 +220,7 @@ class Claims:
     def _single(self) -> bool:
         return self.store.hidden and self.promise.draws == 1
 
-    def recorded(self) -> str | None:
+    def recorded_digest(self) -> str | None:
         """The digest of what was released, if the ledger has recorded it."""
         return self._ledger.recorded(self.payment) if self._ledger is not None and self.payment is not None else None
 
@@ -254,7 +254,7 @@ def _number(counts: Draws, payment: Payment, most: int) -> int | None:
     return number
 
 
-def _forked() -> None:
+def _forget_numbers() -> None:
     """A fork is another process: it has no numbers, and no lock that a thread of its parent held."""
     global _lock
     _lock = threading.RLock()
@@ -262,17 +262,17 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forget_numbers)
 
 
-def _put_back() -> LedgerError:
+def _older_copy_refusal() -> LedgerError:
     return LedgerError(
         "the ledger knows of draws, or of a release, that this run does not hold: an older copy was put back. Start a "
         "new study or use another folder, which is paid for anew. Nothing was drawn"
     )
 
 
-def _copied(here: Home, before: Home | None = None) -> BadInput:
+def _copy_refusal(here: Home, before: Home | None = None) -> BadInput:
     if here.kind == MEMORY:
         return BadInput(
             "this study is a copy: the one that was paid for lives in the memory of another process, or in another "

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, rfft
 
 from tacit.privacy.dominating_pairs import UNIT
-from tacit.privacy.loss_profile import LossProfile, Table
+from tacit.privacy.loss_profile import LossProfile, LossTable
 from tacit.privacy.step_losses import StepLosses
 
 Floats = NDArray[np.float64]
@@ -154,9 +154,9 @@ def _tilts(law: _Laws, T: Integers, level: Floats) -> tuple[Floats, Floats]:
     return tilt, np.exp(np.minimum(np.maximum(np.log(WINDOW) - share, np.log(1e-15)), np.log(1e-7)))
 
 
-def tabulate(steps: StepLosses, T: Integers, level: Floats, longest: int = LONGEST) -> list[Table]:
+def tabulate(steps: StepLosses, T: Integers, level: Floats, longest: int = LONGEST) -> list[LossTable]:
     """Delta of T (B,) steps of each setting, most exact where it is near ``level`` (B,)."""
-    found: dict[int, Table] = {}
+    found: dict[int, LossTable] = {}
     empty = ~np.isfinite(steps.log_p).any(axis=1)
     found.update((int(row), _nothing(steps, int(row))) for row in np.flatnonzero(empty))
     rows = np.flatnonzero(~empty)
@@ -179,9 +179,9 @@ def tabulate(steps: StepLosses, T: Integers, level: Floats, longest: int = LONGE
     return [found[row] for row in range(len(T))]
 
 
-def _nothing(steps: StepLosses, row: int) -> Table:
+def _nothing(steps: StepLosses, row: int) -> LossTable:
     """From below, where nothing is known."""
-    return Table(float(steps.spacing[row]), 0, np.zeros(2), 0.0, 0.0, 0.0, True)
+    return LossTable(float(steps.spacing[row]), 0, np.zeros(2), 0.0, 0.0, 0.0, True)
 
 
 def _shifts(law: _Laws, T: Integers, tilt: Floats, outside: Floats) -> tuple[Floats, Floats]:
@@ -203,13 +203,13 @@ def _window(
 
 def _tables(
     law: _Laws, T: Integers, tilt: Floats, outside: Floats, shifts: tuple[Floats, Floats], *, lower: bool
-) -> list[Table]:
+) -> list[LossTable]:
     """Convolve and tabulate, settings with transforms of one length together."""
     bottom, top = _window(law, T, tilt, outside, shifts)
     start, end = np.floor(bottom / law.h).astype(np.int64) - 1, np.ceil(top / law.h).astype(np.int64) + 1
     N = np.exp2(np.maximum(np.ceil(np.log2(end - start + 1)), 4)).astype(np.int64)
     N = np.where(end - start < 3 * N // 4, 3 * N // 4, N)
-    found: dict[int, Table] = {}
+    found: dict[int, LossTable] = {}
     for length in np.unique(N).tolist():
         same = np.flatnonzero(length == N)
         for at in np.array_split(same, min(len(same), -(-len(same) * length // TOGETHER))):
@@ -220,7 +220,7 @@ def _tables(
 
 def _table(
     law: _Laws, T: Integers, tilt: Floats, edges: tuple[Integers, Integers], outside: Floats, N: int, lower: bool
-) -> list[Table]:
+) -> list[LossTable]:
     h, (start, end) = law.h, edges
     K, slope, _ = law.moments(tilt)
     masses, E = _convolve(law, T, tilt, K, N)
@@ -260,7 +260,7 @@ def _table(
         values = np.minimum.accumulate(np.fmin(values, 1.0), axis=1)  # what overflowed says nothing
     cut = [row[: n + 1] for row, n in zip(values, last - begin, strict=True)]
     facts = zip(h.tolist(), begin.tolist(), cut, tilt.tolist(), constant.tolist(), law.endless.tolist(), strict=True)
-    return [Table(hh, first, row, t, c + 1e-9, floor, lower) for hh, first, row, t, c, floor in facts]
+    return [LossTable(hh, first, row, t, c + 1e-9, floor, lower) for hh, first, row, t, c, floor in facts]
 
 
 def _convolve(law: _Laws, T: Integers, tilt: Floats, K: Floats, N: int) -> tuple[Floats, Floats]:

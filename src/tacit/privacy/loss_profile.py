@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LossTable:
     """Delta at epsilon = h * (first, first + 1, ...) in one direction, with the chord in e^epsilon between them.
 
     From above, a Chernoff bound continues it: exp(constant - tilt * epsilon) + floor.
@@ -67,8 +67,8 @@ class LossProfile:
     From above: never below the hockey-stick divergence of (P, Q). From below: never above that of the pair composed.
     """
 
-    forward: tuple[Table, ...] = field(repr=False)
-    backward: tuple[Table, ...] = field(repr=False)
+    forward: tuple[LossTable, ...] = field(repr=False)
+    backward: tuple[LossTable, ...] = field(repr=False)
 
     @property
     def reversed(self) -> LossProfile:
@@ -90,7 +90,7 @@ class LossProfile:
         return max(best(table.epsilon(delta) for table in tables) for tables in (self.forward, self.backward))
 
 
-def _best(tables: tuple[Table, ...], epsilon: Floats) -> Floats:
+def _best(tables: tuple[LossTable, ...], epsilon: Floats) -> Floats:
     if not epsilon.size:
         return epsilon
     found = [table.at(epsilon) for table in tables]

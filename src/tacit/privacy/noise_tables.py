@@ -25,7 +25,7 @@ _DIGITS = Context(prec=100)
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NoiseTable:
     """Outcomes first, first + 1, ..., one for each of 2^bits cells.
 
     ``high`` holds the upper bits of a cell's threshold, then the number of its other outcome; ``low`` the lower 64.
@@ -55,7 +55,7 @@ class Table:
         return chosen
 
 
-def gaussian_table(square: Fraction) -> Table:
+def gaussian_table(square: Fraction) -> NoiseTable:
     """The discrete Gaussian on the integers, P(x) in proportion to exp(-x^2 / (2 square))."""
     bits = 2
     while ((1 << (bits - 1)) - 1) ** 2 < TAIL**2 * square:
@@ -74,7 +74,7 @@ def gaussian_table(square: Fraction) -> Table:
     return _table(bits, -last - 1, [0, *rho[:0:-1], *rho], total)
 
 
-def geometric_digit(rate: Fraction, bits: int) -> Table:
+def geometric_digit(rate: Fraction, bits: int) -> NoiseTable:
     """A digit 0 .. 2^bits - 1 with P(d) in proportion to exp(-rate d)."""
     ratio, weight = _exp(-rate), [UNIT]
     for _ in range((1 << bits) - 1):
@@ -90,7 +90,7 @@ def _exp(power: Fraction) -> int:
     return max(0, int(_DIGITS.multiply(exact, Decimal(UNIT))) - 1)  # exp is correctly rounded: 100 digits
 
 
-def _table(bits: int, first: int, weights: list[int], total: int) -> Table:
+def _table(bits: int, first: int, weights: list[int], total: int) -> NoiseTable:
     """From weights that are not too large, over a total that is not too small; outcome 0 gets what is missing."""
     shares = [(weight << DRAW) // total for weight in weights]
     missing = (1 << DRAW) - sum(shares)
@@ -112,4 +112,4 @@ def _table(bits: int, first: int, weights: list[int], total: int) -> Table:
     low = np.array([share & below for share in shares], np.uint64)
     for table in (high, low):
         table.setflags(write=False)
-    return Table(bits, first, high, low, Fraction(missing, 1 << DRAW))
+    return NoiseTable(bits, first, high, low, Fraction(missing, 1 << DRAW))

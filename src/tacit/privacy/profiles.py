@@ -70,7 +70,7 @@ def whole_line(epsilon: ArrayLike, forward: Callable[[Floats], Floats], backward
     return np.minimum(out, 1.0)
 
 
-def _raised(delta: Floats) -> Floats:
+def _raise_slightly(delta: Floats) -> Floats:
     return np.maximum(delta * (1 + SLACK), TINY)
 
 
@@ -107,10 +107,12 @@ class GaussianProfile:
         if mu < 0.1:  # the difference would cancel: it is the integral of its derivative
             t = (eps[:, None] / mu + mu / 2 * NODES) * ROOT_HALF
             slope = 2 / np.sqrt(np.pi) - 2 * t * erfcx(t)
-            return _raised(shared * (mu / np.sqrt(8)) * (slope @ WEIGHTS))
+            return _raise_slightly(shared * (mu / np.sqrt(8)) * (slope @ WEIGHTS))
         second = erfcx(b * ROOT_HALF)
         tail = np.where(a > 0, 0.0, ndtr(-a))
-        return _raised(np.where(a > 0, shared * (erfcx(np.abs(a) * ROOT_HALF) - second), tail - shared * second))
+        return _raise_slightly(
+            np.where(a > 0, shared * (erfcx(np.abs(a) * ROOT_HALF) - second), tail - shared * second)
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class RenyiProfile:
         # every divergence is at least the one at order 1; total variation is the same in both directions
         kl = min(*self.values, *(self.backward or self.values))
         variation = np.sqrt(min(-np.expm1(-kl), kl / 2))
-        return _raised(np.minimum(least, variation))
+        return _raise_slightly(np.minimum(least, variation))
 
 
 @dataclass(frozen=True)

@@ -192,12 +192,12 @@ def _worst(base: Profile, law: RunLaw, epsilon: float) -> float:
 def _largest_mean(eta: float, runs: float, cap: int | None, fits: Callable[[RunLaw], bool]) -> RunLaw | None:
     """The capped law of this shape with the largest mean that is at most ``runs`` and fits; None if none does."""
 
-    def capped(mean: float) -> RunLaw:
+    def capped_law(mean: float) -> RunLaw:
         most = math.ceil(CAP * mean)
         return Capped(NegativeBinomial.with_mean(mean, eta), most if cap is None else min(most, cap))
 
     def good(mean: float) -> bool:
-        law = capped(mean)
+        law = capped_law(mean)
         return law.mean <= runs and fits(law)
 
     low, high = 1.05, 3 * runs if cap is None else 100 * runs
@@ -206,4 +206,4 @@ def _largest_mean(eta: float, runs: float, cap: int | None, fits: Callable[[RunL
     while high > low * 1.01:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if good(middle) else (low, middle)
-    return capped(low)
+    return capped_law(low)

@@ -84,7 +84,7 @@ def default_spacing(pair: str, s: Floats, q: Floats, fineness: float = 8.0) -> F
     return np.asarray(np.exp2(np.floor(np.log2(loss_scale(pair, s, q) / fineness))))
 
 
-def _aligned(h: Floats, q: Floats) -> Floats:
+def _align(h: Floats, q: Floats) -> Floats:
     """Spacing with a knot at the least loss, log(1-q), and 16 between it and zero: much of Q gathers there."""
     least = -np.log1p(-np.minimum(q, 1 - 1e-9))
     fine = least / np.maximum(np.ceil(least / h), 16.0)
@@ -133,7 +133,7 @@ def step_losses(
     """
     h = default_spacing(pair, s, q, fineness) if spacing is None else spacing
     if lower and pair == POISSON:
-        h = _aligned(h, q)
+        h = _align(h, q)
     knots = make_knots(float(np.max(highest_loss(pair, s, q) / h)), fine)
     losses = np.multiply.outer(h, knots)
     # knots serve all settings: past HIGHEST a setting has no cells, and what is there counts as infinite

@@ -210,7 +210,7 @@ def check_numbers(
     return array
 
 
-def _converted(alpha: Floats | float, log_moment: Floats, steps: Floats, delta: Floats) -> Floats:
+def _convert(alpha: Floats | float, log_moment: Floats, steps: Floats, delta: Floats) -> Floats:
     """Epsilon from log A at order alpha: Canonne et al. 2020, Proposition 12."""
     fixed = np.log1p(-1 / alpha) - np.log(alpha) / (alpha - 1)
     epsilon: Floats = (log_moment * steps - np.log(delta)) / (alpha - 1) + fixed
@@ -220,7 +220,7 @@ def _converted(alpha: Floats | float, log_moment: Floats, steps: Floats, delta: 
 def _plain_epsilon(a: Floats, steps: Floats, delta: Floats) -> Floats:
     """Every record in every lot: divergence a alpha / 2 (Mironov 2017, arXiv:1702.07476, Proposition 7)."""
     alpha = np.concatenate([FRACTIONS.ravel(), INTEGERS.ravel(), LARGE])[:, None]
-    best = _converted(alpha, alpha * (alpha - 1) * a / 2, steps, delta).min(axis=0)
+    best = _convert(alpha, alpha * (alpha - 1) * a / 2, steps, delta).min(axis=0)
     return np.where(delta**2 + np.expm1(-steps * a * FRACTIONS.min() / 2) > 0, 0.0, np.maximum(best, 0.0))
 
 
@@ -238,10 +238,10 @@ def _epsilon(a: Floats, q: Floats, steps: Floats, delta: Floats, poisson: bool) 
     # The divergence grows with the order, which shows where larger orders cannot win.
     grown = moment[-1] / (TOP - 1)
     for order in LARGE:
-        at = np.flatnonzero(_converted(order, grown * (order - 1), steps, delta) < best)
+        at = np.flatnonzero(_convert(order, grown * (order - 1), steps, delta) < best)
         reached = large_log_moment(a[at], q[at], order, poisson)
         grown[at] = reached / (order - 1)
-        best[at] = np.minimum(best[at], _converted(order, reached, steps[at], delta[at]))
+        best[at] = np.minimum(best[at], _convert(order, reached, steps[at], delta[at]))
     least = moment[0]  # the divergence at order 1.1, as log A runs straight from 0 at order 1 to order 2
     if poisson:
         between, lower = _between_integers(a, q, steps, delta, 2 + np.argmin(whole, axis=0))
@@ -251,10 +251,10 @@ def _epsilon(a: Floats, q: Floats, steps: Floats, delta: Floats, poisson: bool) 
 
 def _over_small_orders(moment: Floats, steps: Floats, delta: Floats) -> tuple[Floats, Floats]:
     """Epsilon at orders 2 ... 63, (62, n), and the least of those and of 1.1 ... 10.9, (n,)."""
-    whole = _converted(INTEGERS, moment, steps, delta)
+    whole = _convert(INTEGERS, moment, steps, delta)
     knots = np.vstack([np.zeros_like(moment[:1]), moment[:10]])[:, None]  # log A at orders 1 ... 11
     chords = (1 - TENTHS[:, None]) * knots[:-1] + TENTHS[:, None] * knots[1:]  # Wang et al. Corollary 10
-    return whole, np.minimum(whole.min(axis=0), _converted(FRACTIONS, chords, steps, delta).min(axis=(0, 1)))
+    return whole, np.minimum(whole.min(axis=0), _convert(FRACTIONS, chords, steps, delta).min(axis=(0, 1)))
 
 
 def log_moments(a: Floats, q: Floats, poisson: bool, *, wide: bool = False) -> Floats:
@@ -352,7 +352,7 @@ def _between_integers(
     for alpha in 1 + TENTHS if sharp.any() else ():
         apart = alpha * np.log1p(-q) + np.log1p(alpha * q / (1 - q))
         bound = np.where(sharp, np.logaddexp(apart, alpha * np.log(q) + alpha * (alpha - 1) * a / 2), np.inf)
-        best, least = np.minimum(best, _converted(alpha, bound, steps, delta)), np.minimum(least, bound / (alpha - 1))
+        best, least = np.minimum(best, _convert(alpha, bound, steps, delta)), np.minimum(least, bound / (alpha - 1))
     tenths = np.concatenate([-TENTHS, TENTHS])[:, None]
     for near in (True, False):  # beyond order 11 there are integers only
         end = 8.5 + root * (centre + 1 if near else 1.1)
@@ -376,5 +376,5 @@ def _between_integers(
 
             least[at] = moment(1.1) / (1.1 - 1)
             for alpha in np.clip(centre[at] + tenths, 1.1, 10.9) if near else ():
-                best[at] = np.fmin(best[at], _converted(alpha, moment(alpha), steps[at], delta[at]))
+                best[at] = np.fmin(best[at], _convert(alpha, moment(alpha), steps[at], delta[at]))
     return best, least

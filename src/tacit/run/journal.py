@@ -24,7 +24,7 @@ from typing import Any
 
 from tacit.errors import BadInput, BudgetRefused
 from tacit.files import flush_folder, open_private
-from tacit.privacy.claim_store import FILE, MEMORY, Home, process_name, used_up
+from tacit.privacy.claim_store import FILE, MEMORY, Home, exhaustion, process_name
 
 LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
 
@@ -68,7 +68,7 @@ class Journal:
     def runs(self) -> list[str]:
         return [self.run]
 
-    def claimed(self) -> int:
+    def count_claims(self) -> int:
         return len(self._claimed)
 
     def find(self, name: str) -> tuple[Any] | None:
@@ -76,7 +76,7 @@ class Journal:
 
     def claim(self, name: str, most: int | None) -> None:
         if most is not None and len(self._claimed) >= most:
-            raise used_up(most)
+            raise exhaustion(most)
         self._append({"claim": name})
 
     def keep(self, name: str, value: Any) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tacit.errors import BadInput, BudgetRefused
-from tacit.privacy.claim_store import FILE, MEMORY, SERVER, Home, process_name, used_up
+from tacit.privacy.claim_store import FILE, MEMORY, SERVER, Home, exhaustion, process_name
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -62,7 +62,7 @@ class StudyStore:
         attrs = self.study.user_attrs
         return sorted(attrs[RUN] if key == RUN else key.split(":")[-1] for key in attrs if key.startswith(RUN))
 
-    def claimed(self) -> int:
+    def count_claims(self) -> int:
         return self._count(self.study.get_trials(deepcopy=False))
 
     def _count(self, trials: list[FrozenTrial]) -> int:
@@ -84,8 +84,8 @@ class StudyStore:
         stored = self.study._storage.get_trial(trial._trial_id)
         if any(key.startswith(CLAIM) and key != mine for key in stored.user_attrs):
             raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if most is not None and self.claimed() > most:
-            raise used_up(most)
+        if most is not None and self.count_claims() > most:
+            raise exhaustion(most)
 
     def keep(self, trial: Trial, value: Any) -> None:
         """The value is told to the study by whoever asked for the trial."""

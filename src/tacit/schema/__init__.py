@@ -145,10 +145,10 @@ class Schema:
         """
         aim = None
         if target is not None:
-            aim = _declared(target, {"categories": labels} if labels is not None else {"range": range})
+            aim = _declare_column(target, {"categories": labels} if labels is not None else {"range": range})
         elif labels is not None or range is not None:
             raise BadInput("labels and range are those of the target: give target=NAME too")
-        found = tuple(_declared(name, said) for name, said in columns.items())
+        found = tuple(_declare_column(name, said) for name, said in columns.items())
         if not found:
             raise BadInput("a schema must name at least one column")
         return cls(found, aim, declared=True)
@@ -184,7 +184,7 @@ class Schema:
         if form == "whole" or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
             columns = tuple(Column(name) for name in names)
         else:
-            columns = tuple(_seen(n, c, words) for n, c in zip(names, divide(X, form, names), strict=True))
+            columns = tuple(_see_column(n, c, words) for n, c in zip(names, divide(X, form, names), strict=True))
         return cls(columns, None if y is None else _target(y, task), form=form)
 
     def encode(self, X: Any) -> Any:
@@ -218,7 +218,7 @@ class Schema:
         }
 
 
-def _declared(name: str, said: Any) -> Column:
+def _declare_column(name: str, said: Any) -> Column:
     """One column of a declared schema."""
     if isinstance(said, Column):
         return said
@@ -235,7 +235,7 @@ def _declared(name: str, said: Any) -> Column:
     return Column(name, kind, categories, said.get("range"))
 
 
-def _seen(name: str, cells: Any, words: str) -> Column:
+def _see_column(name: str, cells: Any, words: str) -> Column:
     """What the cells of a column show it to be."""
     array = distinct(read_cells(cells))[0]
     numbers, strange = read_numbers(array)

@@ -65,7 +65,7 @@ def divide(X: Any, form: str, columns: Sequence[Column] | Sequence[str]) -> list
     """The cells of each column. A row of another length than the others has none."""
     names = [c if isinstance(c, str) else c.name for c in columns]
     if is_frame(X):
-        return _named(X, names)
+        return _take_columns(X, names)
     if form == "flat":
         return [X if hasattr(X, "dtype") else fill(X)]
     if isinstance(X, np.ndarray) and X.ndim == 2:
@@ -80,7 +80,7 @@ def divide(X: Any, form: str, columns: Sequence[Column] | Sequence[str]) -> list
     return list(table.T)
 
 
-def _named(frame: Any, names: list[str]) -> list[Any]:
+def _take_columns(frame: Any, names: list[str]) -> list[Any]:
     """By name, or by place where every name is as the schema has it, since names may repeat."""
     held = [str(c) for c in frame.columns]
     if held == names:
@@ -100,7 +100,7 @@ def assemble(columns: Sequence[Column], form: str, arrays: list[Cells], names: A
             return np.column_stack(arrays) if arrays else np.empty((0, 0))
         table = np.empty((len(arrays[0]), len(arrays)), object)
         for j, (column, array) in enumerate(zip(columns, arrays, strict=True)):
-            table[:, j] = _spelled(column, array) if column.kind == "category" else array
+            table[:, j] = _spell(column, array) if column.kind == "category" else array
         return table
     pandas = extra("pandas", "sklearn", "a table with names")
     held = [
@@ -112,7 +112,7 @@ def assemble(columns: Sequence[Column], form: str, arrays: list[Cells], names: A
     return frame
 
 
-def _spelled(column: Column, codes: NDArray[Any]) -> Cells:
+def _spell(column: Column, codes: NDArray[Any]) -> Cells:
     """Categories by their names, nan for none."""
     named: Cells = fill([*column.labels.tolist(), np.nan])
     return np.asarray(named[codes], object)  # -1 is the last

@@ -18,7 +18,7 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, M
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.chain import sha256
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import Payment, Release, digest
 
 HALF = Guarantee(Budget.pure(0.5), assumptions=("the bounds are public",))
@@ -31,7 +31,7 @@ def ledger(ledger_url: str) -> Ledger:
 
 def run(url: str, *statements: str) -> None:
     """Change a ledger's database behind its back."""
-    store = Store(url)
+    store = Database(url)
     with store.writing() as connection:
         for statement in statements:
             connection.execute(sa.text(statement))
@@ -183,7 +183,7 @@ def test_looking_for_a_ledger_makes_nothing(tmp_path: Path, postgres_url: str) -
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(LedgerError, match="it has none"):
         Ledger.open(postgres_url, "icu")
-    store = Store(postgres_url)
+    store = Database(postgres_url)
     with store.reading() as connection:
         assert sa.inspect(connection).get_table_names() == []
 

@@ -16,7 +16,7 @@ from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.accounting import Cost
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Entry, Ledger
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Database
 from tacit.privacy.ledger.tables import entries
 from tacit.privacy.release import Payment, Release, digest
 
@@ -24,7 +24,7 @@ PIECE = Guarantee(Budget.pure(0.1))
 
 
 def run(url: str, *statements: str | sa.Executable) -> None:
-    store = Store(url)
+    store = Database(url)
     with store.writing() as connection:
         for statement in statements:
             connection.execute(sa.text(statement) if isinstance(statement, str) else statement)
@@ -174,7 +174,7 @@ def rewrite(ledger: Ledger, changes: list[Entry], *, chain: bool = True) -> None
             if chain:
                 entry = replace(entry, previous=previous)
             if chain or entry.number in new:
-                entry = replace(entry, hash=entry.recomputed())
+                entry = replace(entry, hash=entry.compute_hash())
             previous = entry.hash
             row = {c: getattr(entry, c) for c in ("purpose", "kind", "settles", "digest", "time", "previous", "hash")}
             row |= {"cost_amount": entry.cost.amount, "spent_amount": entry.spent.amount, "guarantee": entry.statement}

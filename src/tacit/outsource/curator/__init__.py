@@ -311,7 +311,7 @@ class Curator:
                 self._once.begin()
                 self._once.count()
                 self._unsettled = {row: (self._once, value) for row, (_, value) in self._unsettled.items()}
-            if not self._once.recorded():  # one payment covers all answers: the first one stands for them
+            if not self._once.recorded_digest():  # one payment covers all answers: the first one stands for them
                 self._once.settle(digest(next(iter(self._unsettled.values()))[1]))
         for row, (claims, value) in list(self._unsettled.items()):
             if claims is not self._once:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from tacit import locks
 from tacit.errors import TacitError
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Database
 
 
 class StateError(TacitError):
@@ -39,7 +39,7 @@ class FileLock(NoLock):
 class ServerLock(NoLock):
     """PostgreSQL's advisory lock of a session: gone when the connection is, which nobody is told."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Database, name: str) -> None:
         self._connection: Connection | None = store.engine.connect()
         held = self._connection.scalar(sa.select(sa.func.pg_try_advisory_lock(7_236_143, crc32(name.encode()) >> 1)))
         self._connection.commit()

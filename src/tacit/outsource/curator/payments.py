@@ -45,7 +45,7 @@ class Recorded:
     def runs(self) -> list[str]:
         return [self._study]
 
-    def claimed(self) -> int:
+    def count_claims(self) -> int:
         if self._row is not None:
             return len(self._state.known([self._row]))
         return self._state.answered() if self._known is None else len(self._known)

@@ -34,7 +34,7 @@ from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, audit, exc
 from tacit.outsource.protocol.frames import framed
 from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.claim_store import FILE, SERVER
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Database
 
 __all__ = ["Exchange", "State", "StateError", "now"]
 
@@ -64,7 +64,7 @@ class State:
         self._lock = NoLock()
         text = str(place)
         if "://" in text:
-            self._store = Store(text)
+            self._store = Database(text)
             if self._store.path is not None:
                 raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
             self.shown, url = self._store.shown, self._store.url
@@ -87,7 +87,7 @@ class State:
                 raise StateError(
                     f"the curator's state in {folder} cannot be written: {why}. Nothing was told"
                 ) from None
-            self._store = Store(folder / STATE)
+            self._store = Database(folder / STATE)
         try:
             with self.writing() as c:
                 prepare(c)

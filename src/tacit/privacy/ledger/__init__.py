@@ -43,13 +43,13 @@ from tacit.privacy.ledger.chain import (
     Entry,
     Header,
     Verdict,
-    altered,
     check,
     judge,
-    stated,
+    statement_of,
+    tampering,
 )
 from tacit.privacy.ledger.draws import Draws, add_tables, find_payment, name_charge
-from tacit.privacy.ledger.store import Store, with_password, without_password
+from tacit.privacy.ledger.store import Database, with_password, without_password
 from tacit.privacy.release import Payment
 
 __all__ = ["Entry", "Ledger", "Verdict"]
@@ -75,7 +75,7 @@ class Ledger:
     epsilon = 0.75 | debited, not drawn | True
     """
 
-    def __init__(self, store: Store, header: Header, unit: str | None, record_refusals: bool) -> None:
+    def __init__(self, store: Database, header: Header, unit: str | None, record_refusals: bool) -> None:
         self._store, self._header, self._asked, self._record = store, header, unit, record_refusals
         self._unit_known = header.unit
         self._closed = self._has_keys = False
@@ -105,7 +105,7 @@ class Ledger:
         if budget is None and (composition or reserve):
             raise BadInput("composition and reserve belong to a budget; give the budget as well, or neither")
         asked = None if budget is None else Filter.over(budget, composition, reserve)
-        store = Store(url)
+        store = Database(url)
         there = store.exists()
         header = store.find(name) if there else None
         if header is None:
@@ -133,7 +133,7 @@ class Ledger:
     @staticmethod
     def names(url: str | Path) -> list[str]:
         """The names of the ledgers in a database. LedgerError if there is no such file."""
-        return Store(url).names()
+        return Database(url).names()
 
     @property
     def name(self) -> str:
@@ -176,7 +176,7 @@ class Ledger:
         for name in wanted:
             _text("key", name, empty=False)
         cost = self.filter.cost(guarantee)
-        refused = ""
+        statement, refused = statement_of(guarantee), ""
         with self._writing() as connection:
             if wanted and not self._has_keys:
                 add_tables(connection)
@@ -186,14 +186,14 @@ class Ledger:
                 return made
             if self.filter.admits(last.spent, cost):
                 entry = rows.append(
-                    connection, self._header, last, CHARGE, purpose=purpose, statement=stated(guarantee), cost=cost
+                    connection, self._header, last, CHARGE, purpose=purpose, statement=statement, cost=cost
                 )
                 if wanted:
                     name_charge(connection, self._header, wanted, entry.number)
             else:
                 refused = _refusal(self.name, self.filter, last.spent, cost)
                 if self._record:
-                    rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=stated(guarantee))
+                    rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=statement)
         if refused:
             raise BudgetRefused(refused)
         self._has_keys = self._has_keys or bool(wanted)
@@ -213,8 +213,8 @@ class Ledger:
             raise BadInput("digest must be the SHA-256 of the released value as 64 hex digits: release.digest(value)")
         with self._writing() as connection:
             last = rows.end(connection, self._header)
-            charge = rows.charged(connection, self._header, payment)
-            draw = rows.drawn(connection, self._header, charge.number)
+            charge = rows.find_charge(connection, self._header, payment)
+            draw = rows.find_draw(connection, self._header, charge.number)
             if draw is None:
                 rows.append(connection, self._header, last, DRAWN, settles=charge.number, digest=digest)
             elif draw.digest != digest:
@@ -233,12 +233,12 @@ class Ledger:
     def pays(self, payment: Payment) -> Entry:
         """The charge that a payment names; LedgerError if this ledger has no such entry."""
         with self._reading() as connection:
-            return rows.charged(connection, self._header, payment)
+            return rows.find_charge(connection, self._header, payment)
 
     def recorded(self, payment: Payment) -> str | None:
         """The digest of the value that was released for a payment; None if none is recorded."""
         with self._reading() as connection:
-            draw = rows.drawn(connection, self._header, rows.charged(connection, self._header, payment).number)
+            draw = rows.find_draw(connection, self._header, rows.find_charge(connection, self._header, payment).number)
         return draw.digest if draw else None
 
     def spent(self) -> Guarantee:
@@ -247,7 +247,7 @@ class Ledger:
         guarantees = [e.guarantee for e in charges if e.guarantee]
         unit = guarantees[0].unit if guarantees else self._header.unit or RECORD
         assumptions = tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions))
-        total = self.filter.stated(charges[-1].spent if charges else NOTHING)
+        total = self.filter.to_budget(charges[-1].spent if charges else NOTHING)
         premises = tuple(dict.fromkeys(p for g in guarantees for p in g.premises))
         source = f"ledger {self.name!r}, {len(charges)} charges"
         return Guarantee(total, unit, assumptions, source, premises=premises)
@@ -281,7 +281,7 @@ class Ledger:
             self._store.check_pages(connection)
             row = rows.row_of(connection, self.id)
             if rows.header_of(row) != self._header:
-                raise altered(self.name, "its header was edited")
+                raise tampering(self.name, "its header was edited")
             found = rows.scan_entries(connection, self._header)
         check(self._header, int(row.length), row.head, found, head)
 
@@ -303,7 +303,7 @@ class Ledger:
             **self._header.to_json(),
             "genesis": self._header.genesis,
             "head": found[-1].hash if found else self._header.genesis,
-            "spent": self.filter.stated(spent).to_json(),
+            "spent": self.filter.to_budget(spent).to_json(),
             "remaining": self.filter.remaining(spent).to_json(),
             "entries": [{**e.to_json(), "status": e.status} for e in found],
         }
@@ -322,7 +322,7 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         """Opened again where it is unpickled. The password does not travel; see with_password."""
         there = self._store.address if self._store.path is not None else without_password(self._store.address)
-        return _reopened, (there, self.name, self._asked, self._record)
+        return _reopen, (there, self.name, self._asked, self._record)
 
     def __repr__(self) -> str:
         try:
@@ -356,7 +356,7 @@ class Ledger:
             )
 
 
-def _reopened(url: str, name: str, unit: str | None, record_refusals: bool) -> Ledger:
+def _reopen(url: str, name: str, unit: str | None, record_refusals: bool) -> Ledger:
     address = with_password(url) if "://" in url else url
     return Ledger.open(address, name, unit=unit, record_refusals=record_refusals)
 
@@ -380,7 +380,7 @@ def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost) -> str:
     if terms.admits(Cost(spent.amount), Cost(cost.amount)):  # only the delta is short
         word, needs, left, of = "delta", cost.delta, limit.delta - spent.delta, limit.delta
     else:
-        needs, left = terms.stated(Cost(cost.amount)).amount, terms.remaining(spent).amount
+        needs, left = terms.to_budget(Cost(cost.amount)).amount, terms.remaining(spent).amount
         of, at = whole.amount, f" at delta {whole.delta - terms.reserve:g}" if terms.composition != "basic" else ""
         at = at if whole.notion == "approximate" else ""
     digits = next((d for d in range(3, 17) if f"{needs:.{d}g}" != f"{left:.{d}g}"), 17)

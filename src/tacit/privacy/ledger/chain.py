@@ -88,7 +88,7 @@ class Entry:
         if self.statement is None:
             return None
         try:
-            return Guarantee.from_json(_parsed(self.statement))
+            return Guarantee.from_json(_parse(self.statement))
         except (TacitError, LookupError, TypeError, ValueError):
             raise LedgerTampered(
                 f"entry {self.number} of the ledger is not what was written: its guarantee cannot be read. Release "
@@ -102,7 +102,7 @@ class Entry:
             return "drawn" if self.drawn else "debited, not drawn"
         return "drawn" if self.kind == DRAWN else "refused"
 
-    def recomputed(self) -> str:
+    def compute_hash(self) -> str:
         """The hash that this entry should have."""
         document = self.to_json()
         del document["hash"]
@@ -114,7 +114,7 @@ class Entry:
             "kind": self.kind,
             "time": self.time,
             "purpose": self.purpose,
-            "guarantee": None if self.statement is None else _parsed(self.statement),
+            "guarantee": None if self.statement is None else _parse(self.statement),
             "settles": self.settles,
             "digest": self.digest,
             "cost": {"amount": self.cost.amount, "delta": self.cost.delta},
@@ -124,19 +124,19 @@ class Entry:
         }
 
 
-def _parsed(statement: str) -> Any:
+def _parse(statement: str) -> Any:
     try:
         return json.loads(statement)
     except ValueError:  # edited beyond reading: its hash will differ, which is for check to say
         return statement
 
 
-def stated(guarantee: Guarantee) -> str:
+def statement_of(guarantee: Guarantee) -> str:
     """A guarantee as an entry keeps it."""
     return canonical(plain(guarantee.to_json()))
 
 
-def altered(name: str, what: str) -> LedgerTampered:
+def tampering(name: str, what: str) -> LedgerTampered:
     return LedgerTampered(
         f"ledger {name!r} is not what was written: {what}. Release nothing from it; compare it with an exported copy"
     )
@@ -153,15 +153,15 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
     unit, charges, settled = header.unit, set[int](), set[int]()
     for number, entry in enumerate(entries, 1):
         if entry.number != number:
-            raise altered(header.name, f"entry {number} is missing")
-        if entry.hash != entry.recomputed():
-            raise altered(header.name, f"entry {number} was edited")
+            raise tampering(header.name, f"entry {number} is missing")
+        if entry.hash != entry.compute_hash():
+            raise tampering(header.name, f"entry {number} was edited")
         if entry.previous != previous:
             where = f"entry {number - 1}" if number > 1 else "the ledger's header, which was edited"
-            raise altered(header.name, f"entry {number} does not follow from {where}")
+            raise tampering(header.name, f"entry {number} does not follow from {where}")
         fault = _fault(header, entry, unit, charges, settled)
         if fault:
-            raise altered(header.name, f"entry {number} {fault}")
+            raise tampering(header.name, f"entry {number} {fault}")
         if entry.kind == CHARGE:
             charges.add(number)
             unit = unit or (entry.guarantee.unit if entry.guarantee else None)
@@ -169,19 +169,19 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
             settled.add(entry.settles)
         amount, delta = amount + Fraction(entry.cost.amount), delta + Fraction(entry.cost.delta)  # exact, as math.fsum
         if not (_close(entry.spent.amount, float(amount)) and _close(entry.spent.delta, float(delta))):
-            raise altered(header.name, f"the total of entry {number} is not the sum of the charges up to it")
+            raise tampering(header.name, f"the total of entry {number} is not the sum of the charges up to it")
         room = 2 * SLACK * header.budget.delta
         if not (amount <= limit.amount * (1 + 2 * SLACK) and delta <= limit.delta + room):
-            raise altered(header.name, f"entry {number} exceeds the budget")
+            raise tampering(header.name, f"entry {number} exceeds the budget")
         previous = entry.hash
     if len(entries) < length:
-        raise altered(header.name, f"entry {len(entries) + 1} is missing: {length} were written")
+        raise tampering(header.name, f"entry {len(entries) + 1} is missing: {length} were written")
     if len(entries) > length:
-        raise altered(header.name, f"entry {length + 1} was added past the end")
+        raise tampering(header.name, f"entry {length + 1} was added past the end")
     if head != previous:
-        raise altered(header.name, "its header was edited")
+        raise tampering(header.name, "its header was edited")
     if known is not None and known not in {header.genesis, *(e.hash for e in entries)}:
-        raise altered(header.name, f"the known hash {known[:12]}... is not in it, so it was rewritten since")
+        raise tampering(header.name, f"the known hash {known[:12]}... is not in it, so it was rewritten since")
 
 
 def _close(a: float, b: float) -> bool:

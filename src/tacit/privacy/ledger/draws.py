@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerError
 from tacit.privacy.accounting import SLACK, Cost
-from tacit.privacy.ledger.chain import CHARGE, Header, altered
+from tacit.privacy.ledger.chain import CHARGE, Header, tampering
 from tacit.privacy.ledger.tables import entries, entries_of, row_of
 from tacit.privacy.release import Payment
 
@@ -59,8 +59,8 @@ def find_payment(connection: Connection, header: Header, wanted: Collection[str]
     if number is None:
         return None
     found = entries_of(connection, header, entries.c.number == number)
-    if not (found and found[0].kind == CHARGE and found[0].hash == found[0].recomputed()):
-        raise altered(header.name, f"entry {number} is not the charge that its key names")
+    if not (found and found[0].kind == CHARGE and found[0].hash == found[0].compute_hash()):
+        raise tampering(header.name, f"entry {number} is not the charge that its key names")
     paid = found[0].cost
     if not (cost.amount <= paid.amount * (1 + SLACK) and cost.delta <= paid.delta * (1 + SLACK)):
         raise LedgerError(
@@ -109,7 +109,7 @@ class Draws:
     def take(self, wanted: int, *, most: int) -> range:
         """The numbers of the next draws: as many as wanted, none twice, none from ``most`` on."""
         with self._writing() as connection:
-            drawn = self._drawn(connection)
+            drawn = self._count(connection)
             taken = range(drawn, max(drawn, min(drawn + wanted, most)))
             connection.execute(counts.update().where(self._mine).values(drawn=taken.stop))
         return taken
@@ -117,7 +117,7 @@ class Draws:
     def advance(self, before: int, after: int) -> None:
         """Count draws that are known one by one; LedgerError if others than ``before`` were counted until now."""
         with self._writing() as connection:
-            drawn = self._drawn(connection)
+            drawn = self._count(connection)
             if drawn != before:
                 raise LedgerError(
                     f"entry {self._payment.entry} of ledger {self._header.name!r} has paid for {drawn} draws, and here "
@@ -126,6 +126,6 @@ class Draws:
                 )
             connection.execute(counts.update().where(self._mine).values(drawn=after))
 
-    def _drawn(self, connection: Connection) -> int:
+    def _count(self, connection: Connection) -> int:
         query = sa.select(counts.c.drawn).where(self._mine).with_for_update()
         return int(connection.execute(query).scalar_one())

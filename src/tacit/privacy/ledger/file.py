@@ -115,10 +115,10 @@ def check_pages(connection: Connection, path: Path, *, whole: bool = False) -> N
         checks = [connection.exec_driver_sql(f"PRAGMA integrity_check({t})") for t in TABLES if t in there]
         said = [line for check in checks for line in check.scalars()]
     if any(line != "ok" for line in said):
-        raise damaged(path, "its pages do not fit together")
+        raise damage(path, "its pages do not fit together")
 
 
-def damaged(path: Path, what: str) -> LedgerTampered:
+def damage(path: Path, what: str) -> LedgerTampered:
     return LedgerTampered(
         f"the ledger at {path} is damaged: {what}. Release nothing from it; put the latest copy back"
         " (if it never was a ledger, give the path of one, or of a file that does not exist yet). Nothing was released"

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import LedgerError, LedgerTampered, extra, name_type
 from tacit.privacy.ledger.chain import Header
-from tacit.privacy.ledger.file import check_pages, create_file, damaged, is_damage, note_ledger, refuse_lost
+from tacit.privacy.ledger.file import check_pages, create_file, damage, is_damage, note_ledger, refuse_lost
 from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
 
 SCHEMA = 1
@@ -45,16 +45,16 @@ def with_password(address: str) -> str:
     stated = os.environ.get("TACIT_LEDGER", "")
     if address in _secrets or not stated.startswith("postgresql"):
         return _secrets.get(address, address)
-    named = _parsed(stated).render_as_string(hide_password=False)
+    named = _parse_url(stated).render_as_string(hide_password=False)
     return named if without_password(named) == address else address
 
 
-class Store:
+class Database:
     """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes."""
 
     def __init__(self, url: str | Path) -> None:
         self.path: Path | None = None
-        self.url = _parsed(url)
+        self.url = _parse_url(url)
         if self.url.drivername == "sqlite":
             self.path = Path(self.url.database or "")
             self.shown = self.address = str(self.path)
@@ -131,7 +131,7 @@ class Store:
             said = str(getattr(error, "orig", None) or plain or error).strip().splitlines() or [type(error).__name__]
             reason = said[0].rstrip(".")
             if self.path is not None and is_damage(error, reason):
-                raise damaged(self.path, reason.split(" with text")[0]) from None
+                raise damage(self.path, reason.split(" with text")[0]) from None
             for secret in (self.url.password, self.url.query.get("password")):
                 reason = reason.replace(str(secret), "***") if secret else reason
             raise LedgerError(
@@ -141,7 +141,7 @@ class Store:
     def names(self) -> list[str]:
         """The ledgers in this database, by name."""
         with self.reading() as connection:
-            if not self._versioned(connection):
+            if not self._has_tables(connection):
                 return []
             return sorted(header_of(row).name for row in connection.execute(sa.select(ledgers)))
 
@@ -150,7 +150,7 @@ class Store:
         with self.reading() as connection:
             if self.path is not None:
                 check_pages(connection, self.path)
-            found = self._find(connection, name) if self._versioned(connection) else None
+            found = self._find(connection, name) if self._has_tables(connection) else None
         if self.path is not None and found is not None:
             note_ledger(self.path, name, found.id)
         return found
@@ -184,7 +184,7 @@ class Store:
         with self.writing() as connection:
             if self.path is None:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION)))
-            if not self._versioned(connection):
+            if not self._has_tables(connection):
                 self._create_tables(connection)
             there = self._find(connection, header.name)
             if there is None:
@@ -203,12 +203,12 @@ class Store:
         tables.create_all(connection)
         connection.execute(meta.insert().values(key="schema", value=str(SCHEMA)))
 
-    def _versioned(self, connection: Connection) -> bool:
+    def _has_tables(self, connection: Connection) -> bool:
         """Whether there are tables; raises if a later tacit made them."""
         there = set(sa.inspect(connection).get_table_names())
         if meta.name not in there:
             if self.path is not None and not there:
-                raise damaged(self.path, "it is empty")
+                raise damage(self.path, "it is empty")
             if ledgers.name in there:
                 raise LedgerTampered(f"the ledger at {self.shown} is damaged: table {meta.name} is missing")
             return False
@@ -222,13 +222,13 @@ class Store:
 
 
 def _create_tables(path: Path) -> None:
-    store = Store(path)
+    store = Database(path)
     with store.writing() as connection:
         store._create_tables(connection)
     store.close()
 
 
-def _parsed(url: str | Path) -> URL:
+def _parse_url(url: str | Path) -> URL:
     """A path or URL as the URL of a database that outlives the process."""
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str):

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import BadInput, LedgerError
 from tacit.privacy.accounting import Cost, Filter
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.ledger.chain import CHARGE, NOTHING, Entry, Header, altered
+from tacit.privacy.ledger.chain import CHARGE, NOTHING, Entry, Header, tampering
 from tacit.privacy.release import Payment
 
 tables = sa.MetaData()
@@ -72,7 +72,7 @@ def header_of(row: sa.Row[Any]) -> Header:
         budget = Budget(row.notion, float(row.amount), float(row.delta))
         terms = Filter.over(budget, row.composition, float(row.reserve))
     except (BadInput, TypeError, ValueError):
-        raise altered(str(row.name), "its header was edited") from None
+        raise tampering(str(row.name), "its header was edited") from None
     return Header(row.id, row.name, row.description, budget, terms.composition, terms.reserve, row.unit, row.created)
 
 
@@ -99,7 +99,7 @@ def _entry_of(name: str, row: sa.Row[Any]) -> Entry:
         settles = None if row.settles is None else int(row.settles)
         number = int(row.number)
     except (TypeError, ValueError):
-        raise altered(name, f"entry {row.number} was edited") from None
+        raise tampering(name, f"entry {row.number} was edited") from None
     said = (number, row.kind, row.time, row.purpose, row.guarantee, settles, row.digest)
     return Entry(*said, cost, spent, row.previous, row.hash)
 
@@ -115,18 +115,18 @@ def end(connection: Connection, header: Header) -> Entry:
     row = row_of(connection, header.id)
     genesis, length = header.genesis, int(row.length)
     if header_of(row) != header or (length == 0 and row.head != genesis):
-        raise altered(header.name, "its header was edited")
+        raise tampering(header.name, "its header was edited")
     if length == 0:
         return Entry(0, "genesis", header.created, "", None, None, None, NOTHING, NOTHING, "", genesis)
     ends = entries_of(connection, header, entries.c.number.in_([1, length]))
     if not ends or ends[-1].number != length:
-        raise altered(header.name, f"entry {length} is missing")
+        raise tampering(header.name, f"entry {length} is missing")
     if ends[0].number != 1 or ends[0].previous != genesis:
-        raise altered(header.name, "entry 1 does not follow from the ledger's header, which was edited")
-    if ends[0].hash != ends[0].recomputed():
-        raise altered(header.name, "entry 1 was edited")
-    if not row.head == ends[-1].hash == ends[-1].recomputed():
-        raise altered(header.name, f"entry {length} was edited")
+        raise tampering(header.name, "entry 1 does not follow from the ledger's header, which was edited")
+    if ends[0].hash != ends[0].compute_hash():
+        raise tampering(header.name, "entry 1 was edited")
+    if not row.head == ends[-1].hash == ends[-1].compute_hash():
+        raise tampering(header.name, f"entry {length} was edited")
     return ends[-1]
 
 
@@ -137,20 +137,20 @@ def first_unit(connection: Connection, header: Header) -> str | None:
     return charge[0].guarantee.unit if charge and charge[0].guarantee else None
 
 
-def charged(connection: Connection, header: Header, payment: Payment) -> Entry:
+def find_charge(connection: Connection, header: Header, payment: Payment) -> Entry:
     """The charge that a payment names, and the number of its draw."""
     if payment.ledger != header.id:
         raise LedgerError(
             f"that payment is of ledger {payment.name!r} ({payment.ledger}), this is {header.name!r} ({header.id})"
         )
     found = entries_of(connection, header, entries.c.number == payment.entry)
-    if not (found and found[0].kind == CHARGE and payment.hash == found[0].hash == found[0].recomputed()):
+    if not (found and found[0].kind == CHARGE and payment.hash == found[0].hash == found[0].compute_hash()):
         raise LedgerError(f"ledger {header.name!r} has no charge {payment.entry} with the hash {payment.hash[:12]}...")
-    draw = drawn(connection, header, payment.entry)
+    draw = find_draw(connection, header, payment.entry)
     return replace(found[0], drawn=draw.number if draw else None)
 
 
-def drawn(connection: Connection, header: Header, charge: int) -> Entry | None:
+def find_draw(connection: Connection, header: Header, charge: int) -> Entry | None:
     """The draw that a charge paid for."""
     found = entries_of(connection, header, entries.c.settles == charge)
     return found[0] if found else None
@@ -171,7 +171,7 @@ def append(
     """Write the entry after ``last`` and move the ledger's end to it."""
     said = (last.number + 1, kind, now(), purpose, statement, settles, digest)
     entry = Entry(*said, cost, last.spent.plus(cost), last.hash)
-    entry = replace(entry, hash=entry.recomputed())
+    entry = replace(entry, hash=entry.compute_hash())
     names = ("number", "kind", "time", "purpose", "guarantee", "settles", "digest")
     sums = {"cost_amount": cost.amount, "cost_delta": cost.delta}
     sums |= {"spent_amount": entry.spent.amount, "spent_delta": entry.spent.delta}
