@@ -39,6 +39,14 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     return refuse_skip((yield))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def seen_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a machine notes of ledgers on servers is noted here, not in somebody's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A running server, one per test process."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -29,7 +31,8 @@ def memory() -> str | None:
 class Server:
     """Listens on a Unix socket only. As root it runs as an unprivileged user, as PostgreSQL demands."""
 
-    def __init__(self, *, fsync: bool = False) -> None:
+    def __init__(self, *, fsync: bool = False, of: Server | None = None, application: str = "standby") -> None:
+        """With ``of`` a standby: a copy of that server, which goes on receiving what it writes."""
         found = binaries()
         if found is None:
             raise FileNotFoundError("no PostgreSQL server binaries on the PATH or in /usr/lib/postgresql/*/bin")
@@ -40,7 +43,14 @@ class Server:
             names = {p.pw_name for p in pwd.getpwall()}
             self.user = pwd.getpwnam("postgres" if "postgres" in names else "nobody")
             os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
-        self._run("initdb", "-D", "data", "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self.lost = False
+        if of is None:
+            self._run("initdb", "-D", "data", "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        else:
+            where = f"host={of.directory} user=tacit application_name={application}"
+            self._run("pg_basebackup", "-D", "data", "-d", where, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            line = f"primary_conninfo = '{where}'\n"
+            (self.directory / "data" / "postgresql.auto.conf").write_text(line)
         self.start()
 
     def _run(self, program: str, *arguments: str) -> None:
@@ -57,16 +67,35 @@ class Server:
     def start(self) -> None:
         durable = "on" if self.fsync else "off"
         options = {"fsync": durable, "full_page_writes": durable, "listen_addresses": "''", "max_connections": "100"}
-        options["unix_socket_directories"] = str(self.directory)
+        options |= {"unix_socket_directories": str(self.directory)}
         flags = " ".join(f"-c {k}={v}" for k, v in options.items())
         self._run("pg_ctl", "-D", "data", "-w", "-t", "60", "-l", "server.log", "-o", flags, "start")
 
     def stop(self) -> None:
+        """At once, without a checkpoint: as after a power cut, the server recovers when it is started."""
         self._run("pg_ctl", "-D", "data", "-w", "-m", "immediate", "stop")
+
+    def promote(self) -> None:
+        """Make a standby the server that is written to."""
+        self._run("pg_ctl", "-D", "data", "-w", "promote")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the server and all its processes: SIGSTOP for a machine that hangs."""
+        lead = int((self.directory / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{lead}/task/{lead}/children").read_text().split()
+        for pid in (lead, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """As when the machine is lost: no process of it remains."""
+        self.signal(signal.SIGKILL)
+        self.lost = True
 
     def remove(self) -> None:
         try:
-            self.stop()
+            if not self.lost:
+                self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -50,6 +50,7 @@ from tacit.privacy.ledger.chain import (
 )
 from tacit.privacy.ledger.draws import Draws, add_tables, find_payment, name_charge
 from tacit.privacy.ledger.store import Database, with_password, without_password
+from tacit.privacy.ledger.witness import Witness
 from tacit.privacy.release import Payment
 
 __all__ = ["Entry", "Ledger", "Verdict"]
@@ -77,7 +78,7 @@ class Ledger:
 
     def __init__(self, store: Database, header: Header, unit: str | None, record_refusals: bool) -> None:
         self._store, self._header, self._asked, self._record = store, header, unit, record_refusals
-        self._unit_known = header.unit
+        self._witness, self._unit_known = Witness(store, header), header.unit
         self._closed = self._has_keys = False
 
     @classmethod
@@ -125,7 +126,7 @@ class Ledger:
                 "budget, or take another name"
             )
         ledger = cls(store, header, unit, record_refusals)
-        with store.reading() as connection:
+        with ledger._reading() as connection:
             rows.end(connection, header)
             ledger._agree(connection, unit)
         return ledger
@@ -183,6 +184,7 @@ class Ledger:
             last = rows.end(connection, self._header)
             self._agree(connection, guarantee.unit)
             if wanted and (made := find_payment(connection, self._header, wanted, cost)) is not None:
+                rows.touch(connection, self._header)
                 return made
             if self.filter.admits(last.spent, cost):
                 entry = rows.append(
@@ -277,13 +279,15 @@ class Ledger:
 
         ``head`` is the head of an earlier export: its absence means that the ledger was rewritten or put back.
         """
-        with self._reading() as connection:
+        self._usable()
+        with self._store.reading() as connection:
             self._store.check_pages(connection)
             row = rows.row_of(connection, self.id)
             if rows.header_of(row) != self._header:
                 raise tampering(self.name, "its header was edited")
             found = rows.scan_entries(connection, self._header)
         check(self._header, int(row.length), row.head, found, head)
+        _ = self.remaining()  # the chain is whole: is it the one that was seen here?
 
     def verify_certificate(self, document: Any) -> Verdict:
         """Whether this ledger paid for the release that a certificate describes, check by check."""
@@ -333,11 +337,11 @@ class Ledger:
 
     def _reading(self) -> AbstractContextManager[Connection]:
         self._usable()
-        return self._store.reading()
+        return self._witness.reading()
 
     def _writing(self) -> AbstractContextManager[Connection]:
         self._usable()
-        return self._store.writing()
+        return self._witness.writing()
 
     def _usable(self) -> None:
         if self._closed:

@@ -17,6 +17,8 @@ from tacit.errors import LedgerError, LedgerTampered, extra, name_type
 from tacit.privacy.ledger.chain import Header
 from tacit.privacy.ledger.file import check_pages, create_file, damage, is_damage, note_ledger, refuse_lost
 from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
+from tacit.privacy.ledger.witness import path_of
+from tacit.privacy.ledger.witness import refuse_lost as refuse_forgotten
 
 SCHEMA = 1
 PATIENCE = 60  # seconds to wait for another process to finish its charge
@@ -64,6 +66,7 @@ class Database:
             _secrets[without_password(self.address)] = self.address
             self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         self._engine, self._pid = self._make(), os.getpid()
+        self._cluster: str | None = None
 
     def _make(self) -> Engine:
         if self.path is not None:
@@ -77,6 +80,8 @@ class Database:
                 pool_timeout=PATIENCE,
                 isolation_level="READ COMMITTED",  # after waiting for the lock, see what its last holder wrote
             )
+            sa.event.listen(engine, "connect", _listen)
+            sa.event.listen(engine, "commit", lambda connection: connection.info.update(warned=False))
         sa.event.listen(engine, "begin", self._begin)
         return engine
 
@@ -118,8 +123,27 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended, or has not happened if it raised."""
         engine = self.engine.execution_options(write=True)
-        with self.translate_errors("written", " Nothing was released."), engine.begin() as connection:
-            yield connection
+        with self.translate_errors("written", " Nothing was released."), engine.connect() as connection:
+            with connection.begin():
+                yield connection
+            if connection.info.get("warned"):
+                raise LedgerError(
+                    f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
+                    "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
+                    "again. Nothing was released."
+                )
+
+    @property
+    def cluster(self) -> str:
+        """Names the data of a server and the database in it: the same on a standby as on its primary."""
+        if self._cluster is None:
+            with self.reading() as connection:
+                database = connection.scalar(sa.text("SELECT current_database()"))
+                may = connection.scalar(sa.text("SELECT has_function_privilege('pg_control_system()', 'execute')"))
+                said = sa.text("SELECT system_identifier FROM pg_control_system()")
+                server = connection.scalar(said) if may else f"{self.url.host} {self.url.query.get('host')}"
+            self._cluster = f"{server} {database}"
+        return self._cluster
 
     @contextmanager
     def translate_errors(self, act: str, consequence: str) -> Iterator[None]:
@@ -169,6 +193,8 @@ class Database:
         """LedgerTampered if there was a ledger of this name and it is gone."""
         if self.path is not None:
             refuse_lost(self.path, name)
+        else:
+            refuse_forgotten(path_of(self.cluster, name), name, self.shown)
 
     def exists(self) -> bool:
         """False only for an SQLite file that is not there."""
@@ -219,6 +245,19 @@ class Database:
                 "Upgrade it: pip install --upgrade tacit. Nothing was changed"
             )
         return True
+
+
+def _listen(connection: Any, record: Any) -> None:
+    """Hear what PostgreSQL warns of. While it commits that is one thing: it gave up waiting for a standby.
+
+    The commit then succeeds all the same, on this server alone.
+    """
+
+    def hear(said: Any) -> None:
+        if said.severity_nonlocalized == "WARNING":
+            record.info["warned"] = True
+
+    connection.add_notice_handler(hear)
 
 
 def _create_tables(path: Path) -> None:

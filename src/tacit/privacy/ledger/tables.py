@@ -181,5 +181,16 @@ def append(
     return entry
 
 
+def touch(connection: Connection, header: Header) -> None:
+    """Have the commit wait until all that is read here is where a commit must be, on a standby too.
+
+    A server that gave up waiting for its standby shows what was written last although a failover would lose it; what is
+    written after it waits for both. A file has no standby.
+    """
+    if connection.dialect.name == "postgresql":
+        same = ledgers.update().where(ledgers.c.id == header.id).values(length=ledgers.c.length)
+        connection.execute(same)
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,174 @@
+"""What this machine has seen of a ledger on a server, so that a server that forgot is found out.
+
+A standby that had not received everything and was promoted, or a backup that was put back, looks like a sound ledger
+with more budget left. Whoever has seen a later entry knows better. So each machine notes the last entry that it saw of
+each ledger, in a small file of its own; a server that does not have that entry is refused. The file is not private: it
+has the ledger's identifier, the entry's number and its hash.
+
+A machine that has seen nothing cannot know. A standby must receive a debit before it counts (see docs/ledger.md); the
+witness finds out where that was not so.
+
+An SQLite file has its mark beside it instead (see file), since copies of a file may be used side by side on a machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from tacit.errors import LedgerTampered
+from tacit.files import create_private_folder, open_private
+from tacit.privacy.ledger.chain import Header
+from tacit.privacy.ledger.tables import entries, ledgers
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger.store import Database
+
+LINE = re.compile(r"(\S{1,64}) (\d{12}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An entry that was seen: of which ledger, its number, its hash. Number 0 is the ledger without entries."""
+
+    ledger: str
+    number: int
+    hash: str
+
+    def to_line(self) -> str:
+        said = f"{self.ledger} {self.number:012d} {self.hash}"
+        return f"{said} {_sum(said)}\n"
+
+
+def _sum(said: str) -> str:
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def folder() -> Path:
+    """Where this machine keeps what it has seen; XDG_STATE_HOME moves it."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "tacit" / "ledgers"
+
+
+def path_of(cluster: str, name: str) -> Path:
+    """The file about one ledger; ``cluster`` names a server's data, which a standby shares with its primary."""
+    return folder() / hashlib.sha256(f"{cluster}\n{name}".encode()).hexdigest()[:32]
+
+
+def read(path: Path) -> Seen | None:
+    """What was noted; None if nothing was, or nothing that can be read: then nothing is known."""
+    for _ in range(3):  # another process may be writing at this moment
+        try:
+            found = LINE.fullmatch(path.read_text())
+        except (OSError, UnicodeDecodeError):
+            return None
+        if found and _sum(" ".join(found.groups()[:3])) == found[4]:
+            return Seen(found[1], int(found[2]), found[3])
+    return None
+
+
+def note(path: Path, seen: Seen) -> None:
+    """Note a later entry than the one that is noted. Where we may not write, nothing is noted."""
+    before = read(path)
+    if before is not None and before.ledger == seen.ledger and before.number >= seen.number:
+        return
+    with contextlib.suppress(OSError):
+        create_private_folder(path.parent)
+        descriptor = open_private(path, os.O_WRONLY)
+        try:
+            os.pwrite(descriptor, seen.to_line().encode(), 0)  # lines have one length: none is left over
+        finally:
+            os.close(descriptor)
+
+
+def refuse_lost(path: Path, name: str, shown: str) -> None:
+    """LedgerTampered if this machine has seen a ledger of this name on this server, now that it is not there."""
+    seen = read(path)
+    if seen is not None:
+        raise LedgerTampered(
+            f"this machine has seen ledger {name!r} at {shown}, up to entry {seen.number}, and the server does not "
+            f"have it. {_remedy(path)}. Nothing was made"
+        )
+
+
+class Witness:
+    """The transactions of one ledger, each of which must see what was seen before it began."""
+
+    def __init__(self, store: Database, header: Header) -> None:
+        self._store, self._header = store, header
+        self._path = path_of(store.cluster, header.name) if store.path is None else None
+        self._last: Seen | None = None  # where no file can be written, this process at least remembers
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the ledger."""
+        known = self._known()  # before the moment that is seen: another process may be ahead by now
+        with self._store.reading() as connection:
+            end = self._look(connection, known)
+            yield connection
+        self._note(end)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block has ended; its last entry was then seen."""
+        known = self._known()
+        with self._store.writing() as connection:
+            self._look(connection, known)
+            yield connection
+            end = self._look(connection, None)
+        self._note(end)
+
+    def _known(self) -> Seen | None:
+        if self._path is None:
+            return None
+        kept, last = read(self._path), self._last
+        if kept is None or (last is not None and kept.ledger == last.ledger and kept.number < last.number):
+            return last
+        return kept
+
+    def _note(self, seen: Seen | None) -> None:
+        if self._path is not None and seen is not None and (self._last is None or seen.number > self._last.number):
+            self._last = seen
+            note(self._path, seen)
+
+    def _look(self, connection: Connection, known: Seen | None) -> Seen | None:
+        """The last entry by now; LedgerTampered if what is known is not there."""
+        if self._path is None:
+            return None
+        l, e = ledgers.c, entries.c
+        joined = ledgers.join(entries, (e.ledger == l.id) & (e.number == (known.number if known else 0)), isouter=True)
+        query = sa.select(l.length, l.head, e.hash).select_from(joined).where(l.id == self._header.id)
+        row = connection.execute(query).one_or_none()
+        if known is None:
+            what = ""
+        elif known.ledger != self._header.id:
+            what = "was made anew: this machine has seen another one of its name"
+        elif row is None or row.length < known.number:
+            has = "does not have the ledger" if row is None else f"has {row.length} of them"
+            what = f"is behind: this machine has seen {known.number} entries, and the server {has}"
+        else:  # an entry that is missing is found by the chain
+            other = row.hash not in (None, known.hash)
+            what = f"went another way: entry {known.number} is not the one seen here" if other else ""
+        if what:
+            raise LedgerTampered(
+                f"ledger {self._header.name!r} at {self._store.shown} {what}. {_remedy(self._path)}. Nothing was "
+                "released"
+            )
+        return None if row is None else Seen(self._header.id, int(row.length), str(row.head))
+
+
+def _remedy(path: Path) -> str:
+    return (
+        "A standby that lacked what was written last was promoted, or an older copy was put back, and what was spent "
+        f"since is forgotten: bring back the server that has it. Only if nothing was released since, remove {path}"
+    )
