@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from tacit.audit.game import Game, Outputs
-from tacit.audit.games import fronts, mechanisms, one_run, others, tuned
+from tacit.audit.games import fronts, mechanisms, one_run, others, trained, tuned
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError, name_type
 from tacit.methods.registry import METHODS
@@ -41,6 +41,8 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
     "output-perturbation": fronts.output_perturbation,
     "sparse-vector": fronts.sparse_vector,
     "private-front": fronts.private_front,
+    "train": trained.whole_search,
+    "train-one-run": trained.trained_canaries,
 }
 
 

@@ -1,0 +1,42 @@
+"""Private training audited end to end: by an adversary's trainer and score, and by canaries in one training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tacit.audit.games import find_game
+from tacit.audit.games.one_run import OneRun
+from tacit.audit.play import run_game
+from tacit.privacy.profiles import GaussianProfile, tabulate
+from tacit.trainers.search_cost import SearchCost
+from tacit.trainers.trainer import Base
+
+
+def test_a_whole_search_keeps_its_claim() -> None:
+    audit = run_game("train", 60, confidence=1 - 1e-7)
+    assert (audit.verdict, audit.noise) == ("within the claim", "exact draws")
+
+
+@pytest.mark.slow
+def test_a_search_that_pays_for_one_run_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 1,000 runs the bound lies near 2.4 where 2 is claimed; the honest search stays below once in 10,000."""
+    assert run_game("train", 1000, confidence=1 - 1e-4).verdict == "within the claim"
+    whole = SearchCost.__dict__["base"].fget
+
+    def unpaid(self: SearchCost) -> Base:
+        mu = self.budget.mu()
+        return replace(whole(self), mu=mu, table=tabulate(GaussianProfile(mu), floor=self.floor))
+
+    monkeypatch.setattr(SearchCost, "base", property(unpaid))
+    assert run_game("train", 1000).verdict == "BROKEN"
+
+
+def test_one_training_with_many_canaries_keeps_the_claim_and_sees_something() -> None:
+    """Less than 0.5 was not met in 50 trials, whose mean was 1.9."""
+    made = find_game("train-one-run")
+    assert isinstance(made, OneRun)
+    audit = made.audit(seed=1)
+    assert 0.5 < audit.measured <= audit.claimed
+    assert audit.runs == 1
