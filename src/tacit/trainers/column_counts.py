@@ -1,13 +1,14 @@
 """What the columns of a private table hold, learnt with noise: ranges and bins of numbers, words that occur often.
 
     n       rows                          mu      of all columns together
-    d       columns                       sigma   noise on every count, sqrt(2 d) / mu
+    d       columns                       sigma   noise on the count of a word, sqrt(2 d) / mu
     tau     least noisy count of a word that is released
 
-Every cell counts once: as a number, in one of many public bins on a signed log scale, or as a word. One row replaced
-moves at most two counts of each column by one: in all columns together by sqrt(2 d) in the L2 norm. Numbers are counted
-in bins that are fixed in advance. Words are not known in advance: one that no other row holds is released only if its
-noise reaches tau, and that probability is added to delta. Kinds, ranges and cuts are post-processing.
+Every cell counts as a word, or as a number: in a fine bin and in a coarse one, on a signed log scale, both fixed in
+advance. The coarse counts find what is thinly spread, such as the few large values of a skewed column. One row replaced
+moves two counts of words by one, or four of numbers, whose noise is sqrt(2) sigma: together mu-GDP. Words are not known
+in advance: one that no other row holds is released only if its noise reaches tau, and that probability is added to
+delta. Kinds, ranges and cuts are post-processing.
 
 Follows. Korolova, Kenthapadi, Mishra and Ntoulas (2009) for words above a threshold; docs/proofs/private-training.md.
 """
@@ -30,7 +31,7 @@ from tacit.schema.cells import read_cells, read_numbers, read_words
 
 Floats = NDArray[np.float64]
 PER_DECADE, SMALLEST, LARGEST = 8, -6, 12  # magnitudes from 1e-6 to 1e12, eight bins for every factor of ten
-SURE = 5.0  # standard deviations above which a count of numbers is believed
+SURE, CLEAR = 4.0, 3.0  # standard deviations above which a coarse count is believed, and a fine one within it
 SHARE = 0.15  # of the rows, about, between two cuts
 MOST_WORDS = 100  # of one column
 
@@ -41,7 +42,14 @@ def make_edges() -> Floats:
     return np.concatenate([-ends[::-1], ends])
 
 
-EDGES = make_edges()
+def make_groups() -> NDArray[np.intp]:
+    """The coarse bin of every fine one: a factor of ten each; 0, and what lies beyond on either side, by itself."""
+    decades = np.repeat(np.arange(LARGEST - SMALLEST), PER_DECADE)
+    many = LARGEST - SMALLEST
+    return np.concatenate([[0], 1 + decades, [1 + many], 2 + many + decades, [2 + 2 * many]]).astype(np.intp)
+
+
+EDGES, GROUPS = make_edges(), make_groups()
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,11 @@ class ColumnCounts:
         return math.sqrt(2 * self.columns) / self.mu * (1 + 4 * LATTICE)
 
     @property
+    def number_scale(self) -> float:
+        """Of the noise on a bin: each number counts in two."""
+        return math.sqrt(2) * self.scale
+
+    @property
     def threshold(self) -> int:
         """tau: noise on a count of 0 reaches it with probability at most ``missed`` / d.
 
@@ -72,8 +85,10 @@ class ColumnCounts:
         """
         numbers, words = read_column(cells)
         known = np.isfinite(numbers)
-        bins = np.bincount(np.searchsorted(EDGES, numbers[known], side="right"), minlength=len(EDGES) + 1)
-        sure = believe(self.add_noise(bins, noise).astype(float), self.scale)
+        fine = np.bincount(np.searchsorted(EDGES, numbers[known], side="right"), minlength=len(GROUPS))
+        coarse = np.bincount(GROUPS, fine).astype(np.int64)
+        noisy = [self.add_noise(bins, noise, self.number_scale).astype(float) for bins in (fine, coarse)]
+        sure = believe(*noisy, self.number_scale)
         common, rows = self.common_words(words[~known & (words != "")], noise)
         if common and rows >= sure.sum():
             return Column(name, "category", common), ()
@@ -82,14 +97,14 @@ class ColumnCounts:
     def common_words(self, words: NDArray[Any], noise: Source = EXACT) -> tuple[tuple[str, ...], float]:
         """The words whose noisy count reaches the threshold, commonest first, and the sum of those counts."""
         found, counts = np.unique(words.astype(str), return_counts=True)
-        noisy = self.add_noise(counts, noise)
+        noisy = self.add_noise(counts, noise, self.scale)
         order = [int(i) for i in np.argsort(-noisy, kind="stable") if noisy[i] >= self.threshold][:MOST_WORDS]
         return tuple(str(found[i]) for i in order), float(noisy[order].sum())
 
-    def add_noise(self, counts: NDArray[Any], noise: Source) -> NDArray[np.int64]:
+    def add_noise(self, counts: NDArray[Any], noise: Source, scale: float) -> NDArray[np.int64]:
         if noise is EXACT:
-            return np.asarray(counts, np.int64) + gaussian_integers(self.scale, len(counts))
-        return np.array([noise.gaussian_whole(int(c), self.scale) for c in counts], np.int64)
+            return np.asarray(counts, np.int64) + gaussian_integers(scale, len(counts))
+        return np.array([noise.gaussian_whole(int(c), scale) for c in counts], np.int64)
 
 
 def read_column(cells: Any) -> tuple[Floats, NDArray[Any]]:
@@ -103,14 +118,19 @@ def read_column(cells: Any) -> tuple[Floats, NDArray[Any]]:
     return numbers, words
 
 
-def believe(noisy: Floats, sigma: float) -> Floats:
-    """Counts that stand out of their noise, alone or with up to seven neighbours; 0 elsewhere. Post-processing."""
-    sure = np.zeros_like(noisy)
-    for width in (1, 2, 4, 8):  # narrow groups first: what they show is sharper
-        for start in range(0, len(noisy) - width + 1):
-            group = slice(start, start + width)
-            if noisy[group].sum() > SURE * sigma * math.sqrt(width) and not sure[group].any():
-                sure[group] = np.maximum(noisy[group], 0.0)
+def believe(fine: Floats, coarse: Floats, sigma: float) -> Floats:
+    """Fine counts that stand out of their noise, in the coarse bins that do; 0 elsewhere. Post-processing.
+
+    What the clear ones do not explain of a coarse bin is spread over the whole of it.
+    """
+    sure = np.zeros_like(fine)
+    for group in np.flatnonzero(coarse > SURE * sigma):
+        inside = group == GROUPS
+        clear = np.where(fine[inside] > CLEAR * sigma, fine[inside], 0.0)
+        rest = coarse[group] - clear.sum()
+        if rest > SURE * sigma * math.sqrt(1 + np.count_nonzero(clear)) or not clear.any():
+            clear = clear + max(rest, 0.0) / len(clear)
+        sure[inside] = clear
     return sure
 
 
