@@ -115,18 +115,18 @@ def test_a_search_that_was_stopped_goes_on_and_leaves_no_private_file(
             raise KeyboardInterrupt
         return objective(params, base)
 
-    monkeypatch.setattr("tacit.trainers.select.draw_runs", lambda law: 6)
+    monkeypatch.setattr("tacit.trainers.secret_search.draw_runs", lambda law: 6)
     with pytest.raises(KeyboardInterrupt):
         quick(told, out=tmp_path)
     first = (tmp_path / "private" / "run-0").read_bytes()
     seen: list[bytes] = []
     usual = runs_module.run_all
 
-    def watch(search: Any, runs: int, state: Any, executor: Any) -> None:
-        usual(search, runs, state, executor)
+    def watch(search: Any, runs: int, state: Any, *rest: Any) -> None:
+        usual(search, runs, state, *rest)
         seen.append((tmp_path / "private" / "run-0").read_bytes())
 
-    monkeypatch.setattr("tacit.trainers.select.run_all", watch)
+    monkeypatch.setattr("tacit.trainers.secret_search.run_all", watch)
     quick(told, out=tmp_path)
     assert seen == [first]
     assert len(calls) == 2 + 5

@@ -23,8 +23,9 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Simulation
 from tacit.schema import Schema
-from tacit.trainers.descent import LOGISTIC
-from tacit.trainers.train import PERSON, RECORD, train
+from tacit.trainers.descent import LOGISTIC, DescentTrainer
+from tacit.trainers.secret_search import SECRET
+from tacit.trainers.train import PERSON, RECORD, STATED, train
 
 BUDGET = Budget.approximate(2.0, 1e-5)
 
@@ -168,7 +169,7 @@ def test_a_killed_training_goes_on_without_paying_or_drawing_again(tmp_path: Pat
 
 
 def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.trainers import train as module
+    from tacit.trainers import secret_search as module
 
     monkeypatch.setattr(module, "run_all", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -197,7 +198,7 @@ def test_a_validation_row_can_be_anything_at_all() -> None:
 class Broken:
     """A trainer that cannot work."""
 
-    name, task, premises = "broken", "classes", ()
+    name, task, assumptions, premises = "broken", "classes", (), ()
     space, calibrate, profile = LOGISTIC.space, LOGISTIC.calibrate, LOGISTIC.profile
 
     def train(self, rows: Any, settings: Any, facts: Any, noise: Any) -> Any:
@@ -233,6 +234,135 @@ def test_bad_input_is_refused_before_anything_is_spent(tmp_path: Path, options: 
 def test_thirty_rows_are_too_few() -> None:
     with pytest.raises(BadInput, match="each part needs"):
         quick(table(30))
+
+
+def test_a_finished_folder_is_not_trained_into_again(tmp_path: Path) -> None:
+    """The same line twice must neither pay twice nor overwrite what was published."""
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
+    quick(table(), out=tmp_path / "out", ledger=ledger)
+    model = (tmp_path / "out" / "model.json").read_bytes()
+    with pytest.raises(BadInput, match="finished release"):
+        quick(table(), out=tmp_path / "out", ledger=ledger)
+    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
+    assert (tmp_path / "out" / "model.json").read_bytes() == model
+
+
+def test_a_wiping_that_was_cut_short_is_gone_on_with(tmp_path: Path) -> None:
+    quick(table(), out=tmp_path)
+    left = tmp_path / "private.wiped"
+    left.mkdir()
+    (left / "run-0").write_bytes(b"secret")
+    with pytest.raises(BadInput, match="finished release"):
+        quick(table(), out=tmp_path)
+    assert not left.exists()
+
+
+FULL = """
+import resource, signal, sys
+sys.path.insert(0, {tests!r})
+from test_train import quick, table
+from tacit.privacy.ledger import Ledger
+from tacit.run import private_state
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+usual, most = private_state.PrivateState.store, resource.getrlimit(resource.RLIMIT_FSIZE)
+def store(self, name, value):
+    if name == "run-0":  # from the first run on, no file may grow beyond 64 bytes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, most[1]))
+    return usual(self, name, value)
+data, ledger = table(), Ledger.open("sqlite:///" + {folder!r} + "/l.db", "set")
+private_state.PrivateState.store = store
+try:
+    quick(data, out={folder!r} + "/out", ledger=ledger)
+except Exception as error:
+    resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    print(type(error).__name__, error)
+private_state.PrivateState.store = usual
+quick(data, out={folder!r} + "/out", ledger=ledger)
+print("released")
+"""
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost_or_paid_twice(tmp_path: Path) -> None:
+    """The system itself refuses to write: a limit on the size of files."""
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
+    code = FULL.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0].startswith("TacitError")
+    assert "cannot be written: File too large" in said[0]
+    assert "kept" in said[0]
+    assert said[1:] == ["released"]
+    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
+    assert not (tmp_path / "out" / "private").exists()
+
+
+class Deadly(DescentTrainer):
+    """Ends the process that trains it, but for the rehearsal, which is in this one."""
+
+    def train(self, rows: Any, settings: Any, facts: Any, noise: Any) -> Any:
+        if os.getpid() != int(os.environ["TACIT_TEST_PARENT"]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().train(rows, settings, facts, noise)
+
+
+def test_a_killed_worker_is_said_and_the_payment_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TACIT_TEST_PARENT", str(os.getpid()))
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
+    options: dict[str, Any] = {"target": "ill", "budget": BUDGET, "runs": 4, "progress": False, "ledger": ledger}
+    with ProcessPoolExecutor(1) as pool, pytest.raises(TacitError, match="a worker died"):
+        train(Deadly(), table(), **options, executor=pool, out=tmp_path / "out")
+    release = train(Deadly(), table(), **options, out=tmp_path / "out")
+    assert release.value.score < 0.5
+    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
+
+
+class Faulty(DescentTrainer):
+    """Fails on real rows in one of three ways, with a row in its message; the rehearsal's made-up rows are few."""
+
+    def train(self, rows: Any, settings: Any, facts: Any, noise: Any) -> Any:
+        if facts.records <= 200:
+            return super().train(rows, settings, facts, noise)
+        if self.optimiser == "adam":
+            return type("Odd", (), {"scores": lambda self, X: np.full((len(X), 2), np.nan)})()
+        if self.lots == "poisson":
+            return type("Narrow", (), {"scores": lambda self, X: np.zeros(3)})()
+        raise ValueError(f"the first row is {rows.X[0]!r}")
+
+
+@pytest.mark.parametrize("how", [{}, {"lots": "poisson"}])
+def test_a_trainer_that_fails_on_real_rows_releases_nothing_and_says_nothing(how: dict[str, str]) -> None:
+    with pytest.raises(TacitError, match="every run failed") as caught:
+        train(Faulty("logistic", **how), table(), target="ill", budget=BUDGET, runs=2, progress=False)
+    assert "row is" not in str(caught.value)
+    assert caught.value.__context__ is None or "row is" not in str(caught.value.__context__)
+
+
+def test_scores_that_are_no_numbers_count_as_wrong() -> None:
+    release = train(Faulty("logistic", "adam"), table(), target="ill", budget=BUDGET, runs=2, progress=False)
+    assert 0 <= release.value.score <= 1
+
+
+def test_a_declared_class_that_no_training_row_has_is_never_wrong_input() -> None:
+    schema = Schema.declare({"age": (0, 120), "ward": ["north", "west"]}, target="ill", labels=["no", "yes", "dead"])
+    release = quick(table(), schema=schema)
+    assert release.value.model.classes_.tolist() == ["no", "yes", "dead"]
+    assert release.value.score < 0.5
+
+
+def test_an_epsilon_too_small_for_any_run_says_what_would_do() -> None:
+    with pytest.raises((BadInput, GuaranteeError), match="times the rows or the epsilon") as caught:
+        train("logistic", table(), target="ill", budget=Budget.approximate(0.02, 1e-5), runs=40, progress=False)
+    assert "Nothing was spent" in str(caught.value)
+
+
+def test_a_trainer_of_ones_own_is_taken_at_its_word_and_the_certificate_says_so() -> None:
+    assert quick(table()).guarantee.premises == ()
+    own = train(Deaf(), table(), target="ill", budget=BUDGET, runs=2, progress=False).guarantee
+    assert STATED in own.premises
+    assert own.assumptions == (SECRET,)
+
+
+class Deaf(DescentTrainer):
+    """One of the user's own."""
 
 
 def test_simulated_noise_has_no_guarantee() -> None:

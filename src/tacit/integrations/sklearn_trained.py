@@ -36,10 +36,11 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
     """What both share; ``_task`` is what is predicted."""
 
     _task: str
+    _default: str
 
     def __init__(
         self,
-        trainer: str | Trainer = "logistic",
+        trainer: str | Trainer | None = None,
         *,
         space: Mapping[str, Any] | Space | None = None,
         epsilon: float = 1.0,
@@ -61,7 +62,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Train and choose; X (rows, columns), y (rows,), and in ``groups`` whose each row is. Spends the budget."""
         if y is None:
             raise BadInput(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        chosen = load_trainer(self.trainer)
+        chosen = load_trainer(self._default if self.trainer is None else self.trainer)
         if chosen.task != self._task:
             raise BadInput(
                 f"{type(self).__name__} needs a trainer of {self._task}, and {chosen.name} predicts {chosen.task}. "
@@ -120,9 +121,10 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
 
-    ``trainer`` is a name of ``tacit.trainers.TRAINERS`` that predicts classes, or an object. About ``runs`` models are
-    trained and the best one is kept; ``epsilon`` and ``delta`` cover the search, the model and its score. ``schema``
-    declares the columns; without one they are learnt with noise. ``seed`` divides the rows; noise is never seeded.
+    ``trainer`` is a name of ``tacit.trainers.TRAINERS`` that predicts classes, "logistic" if left out, or an object.
+    About ``runs`` models are trained and the best one is kept; ``epsilon`` and ``delta`` cover the search, the model
+    and its score. ``schema`` declares the columns; without one they are learnt with noise. ``seed`` divides the rows;
+    noise is never seeded.
 
     Attributes after fit: ``release_``, with model, hyper-parameters, score and guarantee; ``guarantee_``; ``classes_``.
 
@@ -139,7 +141,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     (['up', 'down'], 2.0)
     """
 
-    _task = CLASSES
+    _task, _default = CLASSES, "logistic"
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -163,38 +165,7 @@ class PrivateRegressor(RegressorMixin, _PrivateModel):  # type: ignore[misc]
     True
     """
 
-    _task = NUMBERS
-
-    def __init__(
-        self,
-        trainer: str | Trainer = "ridge",
-        *,
-        space: Mapping[str, Any] | Space | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        runs: float = 40,
-        schema: Schema | None = None,
-        scoring: str | None = None,
-        parts: tuple[float, float, float] = SHARES,
-        hide_runs: bool = False,
-        ledger: Ledger | None = None,
-        seed: int = 0,
-        noise: Source | None = None,
-    ) -> None:
-        super().__init__(
-            trainer,
-            space=space,
-            epsilon=epsilon,
-            delta=delta,
-            runs=runs,
-            schema=schema,
-            scoring=scoring,
-            parts=parts,
-            hide_runs=hide_runs,
-            ledger=ledger,
-            seed=seed,
-            noise=noise,
-        )
+    _task, _default = NUMBERS, "ridge"
 
 
 def _rows(X: Any) -> Any:

@@ -66,13 +66,26 @@ class PrivateState:
             raise BadInput(f"{self.folder} was begun under other terms ({other}); use another folder")
 
     def wipe(self) -> None:
-        """Overwrite and remove everything."""
+        """Overwrite and remove everything. The folder is renamed first: what is half wiped is not read again."""
         self._memory.clear()
         if self.folder is None or not self.folder.exists():
             return
-        for file in self.folder.iterdir():
+        os.replace(self.folder, _wiped(self.folder))
+        self.finish_wiping(self.folder)
+
+    @staticmethod
+    def finish_wiping(folder: Path) -> None:
+        """Go on with a wiping that was cut short, if one was."""
+        left = _wiped(folder)
+        if not left.exists():
+            return
+        for file in left.iterdir():
             with file.open("r+b") as handle:
                 handle.write(b"\0" * file.stat().st_size)
                 handle.flush()
                 os.fsync(handle.fileno())
-        shutil.rmtree(self.folder)
+        shutil.rmtree(left)
+
+
+def _wiped(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.wiped")

@@ -87,8 +87,8 @@ class ColumnCounts:
         known = np.isfinite(numbers)
         fine = np.bincount(np.searchsorted(EDGES, numbers[known], side="right"), minlength=len(GROUPS))
         coarse = np.bincount(GROUPS, fine).astype(np.int64)
-        noisy = [self.add_noise(bins, noise, self.number_scale).astype(float) for bins in (fine, coarse)]
-        sure = believe(*noisy, self.number_scale)
+        scale = self.number_scale
+        sure = believe(self.add_noise(fine, noise, scale), self.add_noise(coarse, noise, scale), scale)
         common, rows = self.common_words(words[~known & (words != "")], noise)
         if common and rows >= sure.sum():
             return Column(name, "category", common), ()
@@ -118,12 +118,12 @@ def read_column(cells: Any) -> tuple[Floats, NDArray[Any]]:
     return numbers, words
 
 
-def believe(fine: Floats, coarse: Floats, sigma: float) -> Floats:
+def believe(fine: NDArray[Any], coarse: NDArray[Any], sigma: float) -> Floats:
     """Fine counts that stand out of their noise, in the coarse bins that do; 0 elsewhere. Post-processing.
 
     What the clear ones do not explain of a coarse bin is spread over the whole of it.
     """
-    sure = np.zeros_like(fine)
+    sure = np.zeros(len(fine))
     for group in np.flatnonzero(coarse > SURE * sigma):
         inside = group == GROUPS
         clear = np.where(fine[inside] > CLEAR * sigma, fine[inside], 0.0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,8 @@ class DescentTrainer:
     Edges. A row without a target adds nothing to a sum. Features are cut to [-64, 64].
     """
 
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
     loss: str = "logistic"
     optimiser: str = "momentum"
     lots: str = "all"
@@ -111,10 +113,6 @@ class DescentTrainer:
     @property
     def task(self) -> str:
         return NUMBERS if self.loss == "squared" else CLASSES
-
-    @property
-    def premises(self) -> tuple[str, ...]:
-        return ()
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Steps, rate and clip; with lots, epochs and the size of a lot in place of steps."""

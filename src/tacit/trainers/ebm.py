@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,8 @@ class BoostingTrainer:
     Edges. A row without a target adds nothing to a sum of residuals.
     """
 
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
     task: str = CLASSES
 
     def __post_init__(self) -> None:
@@ -91,10 +93,6 @@ class BoostingTrainer:
     @property
     def name(self) -> str:
         return "explainable boosting" if self.task == CLASSES else "explainable boosting, numbers"
-
-    @property
-    def premises(self) -> tuple[str, ...]:
-        return ()
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Rounds over all columns, rate, leaves of a step, and the clip of residuals."""

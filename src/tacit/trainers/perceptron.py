@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,8 @@ class PerceptronTrainer:
     Edges. A row without a target adds nothing to a sum.
     """
 
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
     task: str = CLASSES
 
     def __post_init__(self) -> None:
@@ -108,10 +110,6 @@ class PerceptronTrainer:
     @property
     def name(self) -> str:
         return "perceptron" if self.task == CLASSES else "perceptron, numbers"
-
-    @property
-    def premises(self) -> tuple[str, ...]:
-        return ()
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Epochs, lot, hidden units, rate and clip."""

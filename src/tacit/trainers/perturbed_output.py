@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,8 @@ class OutputTrainer:
 
     name: str = "logistic regression, output perturbation"
     task: str = CLASSES
-    premises: tuple[str, ...] = ()
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """The penalty and the number of steps."""

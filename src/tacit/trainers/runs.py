@@ -31,6 +31,10 @@ class Run:
     loss: float
     model: Any
 
+    @property
+    def failed(self) -> bool:
+        return bool(np.isinf(self.loss))
+
     def __repr__(self) -> str:
         return "<a run, private>"
 
@@ -107,20 +111,30 @@ def best_of(runs: list[Run]) -> Run:
     return secrets.choice([r for r in runs if r.loss == least])
 
 
-def run_all(search: Runner, runs: int, state: PrivateState, executor: Executor | None) -> None:
+def run_all(
+    search: Runner, runs: int, state: PrivateState, executor: Executor | None, advance: Callable[[], None] | None = None
+) -> None:
     """Do the runs that are not stored yet, here or on an executor, and store each as it ends."""
     todo = [i for i in range(runs) if state.load(f"run-{i}") is None]
+
+    def keep(number: int, run: Run) -> None:
+        state.store(f"run-{number}", run)
+        if advance is not None:
+            advance()
+
     if executor is None:
         for i in todo:
-            state.store(f"run-{i}", search.run())
+            keep(i, search.run())
         return
     running: dict[Future[Run], int] = {}
     try:
         running = {executor.submit(search.run): i for i in todo}
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                state.store(f"run-{running.pop(future)}", future.result())
+                keep(running.pop(future), future.result())
         return
+    except OSError:  # the state could not be written: said elsewhere
+        raise
     except Exception as error:  # by type alone: an executor's message may quote what was sent
         kind = "a worker died" if isinstance(error, BrokenExecutor) else type(error).__name__
     finally:

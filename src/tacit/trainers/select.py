@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,30 +21,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, TacitError
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.errors import BadInput
+from tacit.privacy.guarantee import LOSSES, Budget
 from tacit.privacy.mean import BoundedMean
-from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source, load_samplers
+from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import Profile
-from tacit.privacy.release import Release, digest, plain
-from tacit.privacy.run_laws import draw_runs
-from tacit.run.private_state import PRIVATE, PrivateState
+from tacit.privacy.release import Release, plain
+from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
-from tacit.trainers.runs import Run, best_of, draw_params, run_all
+from tacit.trainers.runs import Run, draw_params
 from tacit.trainers.search_cost import SearchCost, make_law
+from tacit.trainers.secret_search import SecretSearch, release_in_folder
 from tacit.trainers.trainer import Base
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 UNIT = "one record replaced, whether it trains, validates or tests"
-SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
-SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
 WITHIN = "the objective trains within the base that it is given, one training record replaced"
 STATED = "the profile that is stated of the training is true, one training record replaced"
 TIME = "how long the objective takes does not depend on one record"
 APART = "no record is used for more than one of training, validation and test"
+TRY = "Try the objective on rows that were made up, with noise=tacit.Simulation(0), which shows why. "
 SETTINGS = 16  # whose stated profiles are compared with the base before anything is spent
 
 Objective = Callable[[Params, Base], tuple[Any, Any]]
@@ -98,6 +94,7 @@ def select(
     ledger: Ledger | None = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
+    progress: bool = True,
     unit: str = UNIT,
     noise: Source = EXACT,
 ) -> Release[Selected]:
@@ -134,17 +131,7 @@ def select(
     )
     search.check()
     job = Selection(search, test, test_records, hide_runs, unit)
-    from tacit.run.folder import lock_folder
-    from tacit.trainers.train import write_certificate
-
-    with ExitStack() as stack:
-        folder = stack.enter_context(lock_folder(out)) if out is not None else None
-        state = PrivateState(folder.path / PRIVATE if folder is not None else None)
-        release = job.release(state, ledger, executor)
-        if folder is not None:
-            write_certificate(folder.path, release)
-            state.wipe()
-    return release
+    return release_in_folder(out, lambda state: job.release(state, ledger, executor, progress=progress))
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,44 +201,24 @@ class Selection:
         return "<a selection among private trainings>"
 
     @property
-    def guarantee(self) -> Guarantee:
-        if self.search.noise.simulated:
-            return Guarantee.none(SIMULATED, self.unit)
-        budget, training = self.search.cost.budget, WITHIN if self.search.profile is None else STATED
-        secret, premises = () if self.hide_runs else (SECRET,), (training, APART, TIME, *LOSSES)
-        return Guarantee(budget, self.unit, secret, SOURCE, budget.delta, premises=premises)
+    def secret(self) -> SecretSearch:
+        s, training = self.search, WITHIN if self.search.profile is None else STATED
+        premises = (training, APART, TIME, *LOSSES)
+        return SecretSearch("select", s.cost, self.unit, s.noise, self.hide_runs, premises=premises)
 
-    def release(self, state: PrivateState, ledger: Ledger | None, executor: Executor | None) -> Release[Selected]:
+    def release(
+        self, state: PrivateState, ledger: Ledger | None, executor: Executor | None, *, progress: bool = False
+    ) -> Release[Selected]:
         """Steps 1 to 3 of the head of this file; each is stored before the next begins."""
-        cost, search = self.search.cost, self.search
+        search, secret = self.search, self.secret
         state.agree(self.terms())
-        if not search.noise.simulated:
-            load_samplers()
-        payment = None
-        if ledger is not None:
-            key = state.load("id") or state.store("id", uuid.uuid4().hex)
-            payment = ledger.charge(self.guarantee, "select", key=f"select {key}")
-        K = state.load("runs") or state.store("runs", draw_runs(cost.law))
-        run_all(search, (cost.law.largest or K) if self.hide_runs else K, state, executor)
-        winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
-        if np.isinf(winner.loss):
-            raise TacitError(
-                "every run failed, so there is nothing to release. Try the objective on rows that were made up, with "
-                "noise=tacit.Simulation(0), which shows why. The budget stays spent"
-            )
+        payment = secret.pay(state, ledger)
+        winner = secret.find_best(search, state, executor, progress=progress, remedy=TRY)
         test_score, test_deviation = self._test(winner, state)
-        value = Selected(
-            winner.model,
-            dict(winner.params),
-            winner.loss,
-            search.mean.scale,
-            test_score,
-            test_deviation,
-            {"records": search.records, **cost.to_json()},
-        )
-        if ledger is not None and payment is not None:
-            ledger.settle(payment, digest(value))
-        return Release(value, self.guarantee, payment)
+        details = {"records": search.records, **search.cost.to_json()}
+        scores = (winner.loss, search.mean.scale, test_score, test_deviation)
+        value = Selected(winner.model, dict(winner.params), *scores, details)
+        return secret.seal(value, payment, ledger)
 
     def _test(self, winner: Run, state: PrivateState) -> tuple[float, float] | tuple[None, None]:
         if self.test is None or self.test_records is None:

@@ -11,45 +11,42 @@ A record is in one part only, so what it costs is the largest of what the parts 
 
 from __future__ import annotations
 
-import json
 import math
-import uuid
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, TacitError, choice
-from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source, load_samplers
-from tacit.privacy.release import Payment, Release, digest
-from tacit.privacy.run_laws import draw_runs
-from tacit.run.private_state import PRIVATE, PrivateState
+from tacit.errors import BadInput, choice
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.release import Release
+from tacit.run.private_state import PrivateState
 from tacit.schema import Schema
 from tacit.schema.rows import is_frame
 from tacit.space import Space
 from tacit.trainers.baseline import Baseline, divide_mu, draw_baseline
 from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
+from tacit.trainers.model_files import write_model
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
-from tacit.trainers.runs import Run, Search, best_of, run_all
+from tacit.trainers.runs import Run, Search
 from tacit.trainers.scoring import SCORING, Scoring
 from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
+from tacit.trainers.secret_search import SecretSearch, release_in_folder
 from tacit.trainers.trained import PublishedModel, Trained
 from tacit.trainers.trainer import CLASSES, EncodedRows, Facts, Trainer
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
+STATED = "the trainer costs no more than it says, one training record replaced"
+TIME = "how long a training takes does not depend on one record"
 RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
-SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
-SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
 SHARES = (0.7, 0.15, 0.15)
 LOUD = 0.1  # noise on a validation score, in units of the loss
 MANY_COLUMNS = 10
@@ -115,18 +112,7 @@ def train(
         noise,
     )
     job.rehearse()
-    from tacit.run.folder import lock_folder
-    from tacit.trainers.model_files import write_model
-
-    with ExitStack() as stack:
-        folder = stack.enter_context(lock_folder(out)) if out is not None else None
-        state = PrivateState(folder.path / PRIVATE if folder is not None else None)
-        release = job.release(state, ledger, executor)
-        if folder is not None:
-            write_model(folder.path, release)
-            write_certificate(folder.path, release)
-            state.wipe()
-    return release
+    return release_in_folder(out, lambda state: job.release(state, ledger, executor, progress=progress), write_model)
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,12 +154,11 @@ class Training:
         return f"<a training with {self.trainer.name}>"
 
     @property
-    def guarantee(self) -> Guarantee:
-        if self.noise.simulated:
-            return Guarantee.none(SIMULATED, self.unit)
-        secret = () if self.hide_runs else (SECRET,)
-        budget = self.cost.budget
-        return Guarantee(budget, self.unit, (*secret, *self.trainer.premises), SOURCE, budget.delta)
+    def secret(self) -> SecretSearch:
+        trainer = self.trainer
+        own = () if type(trainer).__module__.startswith("tacit.trainers.") else (STATED, TIME)
+        premises, name = (*own, *trainer.premises), f"train {trainer.name}"
+        return SecretSearch(name, self.cost, self.unit, self.noise, self.hide_runs, trainer.assumptions, premises)
 
     def rehearse(self) -> None:
         """Refuse what cannot work, on made-up rows, before anything is spent."""
@@ -206,21 +191,18 @@ class Training:
                 "Nothing was spent"
             )
 
-    def release(self, state: PrivateState, ledger: Ledger | None, executor: Executor | None) -> Release[Trained]:
+    def release(
+        self, state: PrivateState, ledger: Ledger | None, executor: Executor | None, *, progress: bool = False
+    ) -> Release[Trained]:
         """Steps 2 to 5 of the head of this file; each is stored before the next begins."""
+        secret = self.secret
         state.agree(self.terms())
-        if not self.noise.simulated:
-            load_samplers()
-        payment = self._pay(state, ledger)
+        payment = secret.pay(state, ledger)
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         search = self._search(facts, *encoded)
-        K = state.load("runs") or state.store("runs", draw_runs(self.cost.law))
-        run_all(search, (self.cost.law.largest or K) if self.hide_runs else K, state, executor)
-        winner = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
-        if winner.model is None:
-            raise TacitError("every training failed, so there is nothing to release. The budget stays spent")
+        winner = secret.find_best(search, state, executor, progress=progress)
         for_score, for_counts = divide_mu(self.cost.budget.mu())
         loss, baseline = state.load("loss"), state.load("baseline")
         if loss is None or baseline is None:
@@ -230,10 +212,7 @@ class Training:
             if baseline is None:
                 drawn = draw_baseline(test, preparation, self.scoring, for_counts, self.noise)
                 baseline = state.store("baseline", drawn)
-        value = self._trained(winner, preparation, loss, baseline)
-        if ledger is not None and payment is not None:
-            ledger.settle(payment, digest(value))
-        return Release(value, self.guarantee, payment)
+        return secret.seal(self._trained(winner, preparation, loss, baseline), payment, ledger)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""
@@ -259,12 +238,6 @@ class Training:
         rows, labels = self.table.cells(self.table.training)
         return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
 
-    def _pay(self, state: PrivateState, ledger: Ledger | None) -> Payment | None:
-        if ledger is None:
-            return None
-        run = state.load("id") or state.store("id", uuid.uuid4().hex)
-        return ledger.charge(self.guarantee, f"train {self.trainer.name}", key=f"train {run}")
-
     def _trained(self, winner: Run, preparation: Preparation, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
         low, high = preparation.target.range or (0.0, 1.0)
@@ -287,12 +260,6 @@ class Training:
                 **self.cost.to_json(),
             },
         )
-
-
-def write_certificate(folder: Path, release: Release[Any]) -> None:
-    part = folder / "certificate.json.part"
-    part.write_text(json.dumps(release.certificate(), indent=1) + "\n")
-    part.replace(folder / "certificate.json")
 
 
 def load_trainer(trainer: str | Trainer) -> Trainer:

@@ -95,12 +95,21 @@ class Model(Protocol):
 class Trainer(Protocol):
     """A differentially private training, calibrated to stay below a base profile whatever its hyper-parameters are.
 
-    ``premises`` are what its guarantee rests on besides the theorem, such as noise from floating-point normals.
+    ``assumptions`` are what its guarantee rests on besides the theorem, such as noise from floating-point normals;
+    ``premises`` are duties of code that its user wrote. Both are on the certificate.
     """
 
-    name: str
-    task: str
-    premises: tuple[str, ...]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+
+    @property
+    def premises(self) -> tuple[str, ...]: ...
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Its hyper-parameters, noise excepted, from public facts alone."""

@@ -51,6 +51,7 @@ class Adversary:
 
     name: str = "an adversary"
     task: str = CLASSES
+    assumptions: tuple[str, ...] = ()
     premises: tuple[str, ...] = ()
 
     def space(self, facts: Facts) -> Mapping[str, Any]:

@@ -1,0 +1,123 @@
+"""What a search with a secret number of runs does, whatever it trains: pay, draw the number, run, keep the best run.
+
+``tacit.train`` and ``tacit.select`` differ in what a run is and in what is released of the best one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tacit.errors import BadInput, TacitError
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.mechanisms import SIMULATED
+from tacit.privacy.noise import Source, load_samplers
+from tacit.privacy.release import Payment, Release, digest
+from tacit.privacy.run_laws import draw_runs
+from tacit.run.private_state import PRIVATE, PrivateState
+from tacit.run.progress import progress_bar
+from tacit.trainers.runs import Run, Runner, best_of, run_all
+from tacit.trainers.search_cost import SearchCost
+
+if TYPE_CHECKING:
+    from tacit.privacy.ledger import Ledger
+
+Value = TypeVar("Value")
+
+SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
+SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
+CERTIFICATE = "certificate.json"
+
+
+@dataclass(frozen=True, repr=False)
+class SecretSearch:
+    """How a search is paid for and stated. ``assumptions`` can fail for some data; ``premises`` are duties of code."""
+
+    name: str
+    cost: SearchCost
+    unit: str
+    noise: Source
+    hide_runs: bool = False
+    assumptions: tuple[str, ...] = ()
+    premises: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<a search: {self.name}>"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.noise.simulated:
+            return Guarantee.none(SIMULATED, self.unit)
+        assumed = (*(() if self.hide_runs else (SECRET,)), *self.assumptions)
+        budget = self.cost.budget
+        return Guarantee(budget, self.unit, assumed, SOURCE, budget.delta, premises=self.premises)
+
+    def pay(self, state: PrivateState, ledger: Ledger | None) -> Payment | None:
+        """Debit the whole, once for a state, whatever is killed in between; then load the samplers."""
+        if not self.noise.simulated:
+            load_samplers()
+        if ledger is None:
+            return None
+        run = state.load("id") or state.store("id", uuid.uuid4().hex)
+        return ledger.charge(self.guarantee, self.name, key=f"{self.name.split()[0]} {run}")
+
+    def find_best(
+        self, runner: Runner, state: PrivateState, executor: Executor | None, *, progress: bool, remedy: str = ""
+    ) -> Run:
+        """Draw the number K, do K runs, and keep the best; with ``hide_runs`` all that could happen are done."""
+        law = self.cost.law
+        K: int = state.load("runs") or state.store("runs", draw_runs(law))
+        todo = (law.largest or K) if self.hide_runs else K
+        with progress_bar("training", todo, wanted=progress and self.hide_runs) as advance:  # else it would show K
+            run_all(runner, todo, state, executor, advance)
+        best: Run = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
+        if best.failed:
+            raise TacitError(
+                f"every run failed, so there is nothing to release. {remedy}The budget stays spent".replace("  ", " ")
+            )
+        return best
+
+    def seal(self, value: Value, payment: Payment | None, ledger: Ledger | None) -> Release[Value]:
+        if ledger is not None and payment is not None:
+            ledger.settle(payment, digest(value))
+        return Release(value, self.guarantee, payment)
+
+
+def release_in_folder(
+    out: str | Path | None,
+    release: Callable[[PrivateState], Release[Value]],
+    write: Callable[[Path, Release[Value]], Any] | None = None,
+) -> Release[Value]:
+    """Make a release with its private state in ``out``, write what it consists of, and wipe the state last.
+
+    Edges. A folder that holds a finished release is refused: the same line again would pay again, and overwrite it. A
+    full disk is an error that says so; what was done is kept.
+    """
+    if out is None:
+        return release(PrivateState(None))
+    from tacit.run.folder import lock_folder
+
+    with lock_folder(out) as folder:
+        PrivateState.finish_wiping(folder.path / PRIVATE)
+        if (folder.path / CERTIFICATE).exists() and not (folder.path / PRIVATE).exists():
+            raise BadInput(
+                f"{folder.path} holds a finished release: another one is paid for anew, so give another folder. "
+                "Nothing was spent"
+            )
+        try:
+            state = PrivateState(folder.path / PRIVATE)
+            made = release(state)
+            if write is not None:
+                write(folder.path, made)
+            folder.write_certificate(made)
+            state.wipe()
+        except OSError as error:
+            raise TacitError(
+                f"{folder.path} cannot be written: {error.strerror or type(error).__name__}. What was done is kept "
+                "there and is not paid for again: make room, then run the same line again"
+            ) from None
+    return made
