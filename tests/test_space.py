@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -133,3 +135,49 @@ def test_features_at_points_of_the_cube_are_those_of_their_parameters() -> None:
     cube = np.random.default_rng(0).random((500, space.dimensions))
     cube[0], cube[1] = 0.0, 1.0
     np.testing.assert_array_equal(space.features_at(cube), space.features(space.params(cube)))
+
+
+def test_whole_and_real_numbers_may_go_in_steps() -> None:
+    space = Space({"k": Int(10, 100, step=40), "x": Float(0.0, 1.0, step=0.25)})
+    seen = space.params(np.random.default_rng(0).random((400, 2)))
+    assert {p["k"] for p in seen} == {10, 50, 90}
+    assert {p["x"] for p in seen} == {0.0, 0.25, 0.5, 0.75, 1.0}
+    assert space.params(space.cube(seen)) == seen
+    assert space.grid_size(9) == 15
+    for wrong in (
+        lambda: Int(1, 9, log=True, step=2),
+        lambda: Float(0.1, 1.0, log=True, step=0.1),
+        lambda: Int(1, 9, step=0),
+    ):
+        with pytest.raises(BadInput, match="step"):
+            wrong()
+
+
+def test_steps_are_read_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("k = {low = 2, high = 9, step = 3}")
+    assert Space.read(tmp_path / "s.toml").distributions["k"] == IntDistribution(2, 8, step=3)
+
+
+def test_what_scikit_learns_users_write_is_a_space() -> None:
+    from scipy.stats import loguniform, norm, randint, uniform
+
+    space = Space(
+        {
+            "C": loguniform(1e-3, 1e2),
+            "tol": uniform(0.1, 0.4),
+            "depth": randint(2, 9),
+            "kind": ["a", "b"],
+            "leaf": np.array([1, 5, 20]),
+            "width": range(8, 65, 8),
+        }
+    )
+    assert space.distributions["C"] == FloatDistribution(1e-3, 1e2, log=True)
+    assert space.distributions["tol"] == FloatDistribution(0.1, 0.5)
+    assert space.distributions["depth"] == IntDistribution(2, 8)  # the end of randint is not in it
+    assert space.distributions["width"] == IntDistribution(8, 64, step=8)
+    assert space.distributions["leaf"] == Choice([1, 5, 20])
+    assert [type(v) for v in space.distributions["leaf"].choices] == [int] * 3  # type: ignore[attr-defined]
+    with pytest.raises(BadInput, match=r"scipy\.stats\.norm, whose law has no bounds"):
+        Space({"x": norm(0, 1)})
+    with pytest.raises(BadInput, match="give a function of a trial"):
+        Space([{"a": [1]}, {"b": [2]}])  # type: ignore[arg-type]

@@ -54,6 +54,10 @@ class LedgerTampered(LedgerError):
     """The ledger's entries are not what was written."""
 
 
+class PrivacyWarning(UserWarning):
+    """A promise that can be made and is hardly worth making: a delta of 1/n or more, a large epsilon."""
+
+
 class MissingExtra(TacitError, ImportError):
     """An optional library is not installed."""
 

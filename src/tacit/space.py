@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.errors import BadInput, count, interval, type_and_shape
+from tacit.errors import BadInput, count, interval, positive, type_and_shape
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -27,26 +27,43 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 MOST_CANDIDATES = 1_000_000
+SCIPY = ("uniform", "loguniform", "randint", "reciprocal")
 
 
-def Float(low: float, high: float, *, log: bool = False) -> FloatDistribution:  # noqa: N802
-    """A real number in [low, high], searched on a log scale with ``log=True``."""
+def Float(low: float, high: float, *, log: bool = False, step: float | None = None) -> FloatDistribution:  # noqa: N802
+    """A real number in [low, high], searched on a log scale with ``log=True``; with ``step`` on a lattice from low."""
     from optuna.distributions import FloatDistribution
 
     low, high = interval("Float", (low, high))
     if log and low <= 0:
         raise BadInput(f"a log scale needs low > 0, got low={low:g}")
-    return FloatDistribution(low, high, log=log)
+    if step is None:
+        return FloatDistribution(low, high, log=log)
+    step = positive("step", step)
+    _refuse_log_steps(log)
+    return FloatDistribution(low, low + step * math.floor((high - low) / step * (1 + 1e-12)), step=step)
 
 
-def Int(low: int, high: int, *, log: bool = False) -> IntDistribution:  # noqa: N802
-    """A whole number in [low, high]."""
+def Int(low: int, high: int, *, log: bool = False, step: int = 1) -> IntDistribution:  # noqa: N802
+    """A whole number in [low, high]; with ``step`` one of low, low + step, ... up to the last that is not above high.
+
+    >>> Int(10, 100, step=40).high
+    90
+    """
     from optuna.distributions import IntDistribution
 
     low, high = count("low", low, least=-(2**62)), count("high", high, least=-(2**62))
     if low > high or (log and low <= 0):
         raise BadInput(f"Int needs low <= high{' and low > 0 on a log scale' * log}, got low={low}, high={high}")
-    return IntDistribution(low, high, log=log)
+    step = count("step", step)
+    if step > 1:
+        _refuse_log_steps(log)
+    return IntDistribution(low, high - (high - low) % step, log=log, step=step)
+
+
+def _refuse_log_steps(log: bool) -> None:
+    if log:
+        raise BadInput("a log scale has no steps: leave out log or step, or list the values with tacit.Choice([...])")
 
 
 def Choice(options: Sequence[Any]) -> CategoricalDistribution:  # noqa: N802
@@ -61,6 +78,9 @@ def Choice(options: Sequence[Any]) -> CategoricalDistribution:  # noqa: N802
 class Space:
     """Named parameters and their distributions.
 
+    A list is a choice among its members, a ``range`` whole numbers in steps; ``scipy.stats.uniform``, ``loguniform``
+    and ``randint`` are taken by their bounds, as scikit-learn's searches take them.
+
     >>> space = Space({"rate": Float(1e-3, 1.0, log=True), "depth": Int(1, 8)})
     >>> space.params([[0.5, 0.0]])
     [{'rate': 0.0316..., 'depth': 1}]
@@ -70,16 +90,21 @@ class Space:
         from optuna.distributions import BaseDistribution
 
         given = parameters.distributions if isinstance(parameters, Space) else parameters
+        if isinstance(given, (list, tuple)) and given and all(isinstance(part, Mapping) for part in given):
+            raise BadInput(
+                "a list of spaces is not searched; where parameters depend on others give a function of a trial: "
+                "def space(trial): ... trial.suggest_float(...)"
+            )
         if not isinstance(given, Mapping) or not given:
             raise BadInput("a space needs at least one parameter: {'rate': tacit.Float(1e-3, 1.0, log=True), ...}")
         self.distributions: dict[str, BaseDistribution] = {}
-        for name, distribution in given.items():
-            if not isinstance(distribution, BaseDistribution):
-                raise BadInput(
-                    f"parameter {name!r} must be tacit.Float, tacit.Int, tacit.Choice or an Optuna distribution, "
-                    f"got {type_and_shape(distribution)}"
-                )
+        for name, said in given.items():
+            distribution = said if isinstance(said, BaseDistribution) else _translate(str(name), said)
             self.distributions[str(name)] = distribution
+
+    def describe(self) -> str:
+        """What is searched, to be kept with a study."""
+        return repr(self.distributions)
 
     @property
     def names(self) -> list[str]:
@@ -195,18 +220,39 @@ class Space:
         return cls({name: _parse_dimension(name, entry) for name, entry in document.items()})
 
 
+def _translate(name: str, said: Any) -> BaseDistribution:
+    """What scikit-learn's users write: lists, ranges and bounded distributions of SciPy."""
+    if isinstance(said, range) and len(said):
+        ends = sorted((said[0], said[-1]))
+        return Int(ends[0], ends[1], step=abs(said.step))
+    if isinstance(said, np.ndarray) and said.ndim == 1:
+        said = said.tolist()
+    if isinstance(said, (list, tuple)):
+        return Choice([v.item() if isinstance(v, np.generic) else v for v in said])
+    kind = getattr(getattr(said, "dist", None), "name", "")
+    if kind in SCIPY:
+        low, high = (float(end) for end in said.support())
+        return Int(round(low), round(high)) if kind == "randint" else Float(low, high, log=kind != "uniform")
+    what = f"scipy.stats.{kind}, whose law has no bounds that a search could keep to" if kind else type_and_shape(said)
+    raise BadInput(
+        f"parameter {name!r} must be tacit.Float, tacit.Int, tacit.Choice, a list of options, a range, an Optuna "
+        f"distribution or scipy.stats.{', '.join(SCIPY[:3])}, got {what}"
+    )
+
+
 def _parse_dimension(name: str, entry: Any) -> Any:
     if isinstance(entry, list):
         return Choice(entry)
-    rule = f"parameter {name!r} must be a list of options or have low and high (and log, type), got {entry!r}"
-    if not isinstance(entry, dict) or not {"low", "high"} <= set(entry) <= {"low", "high", "log", "type"}:
+    rule = f"parameter {name!r} must be a list of options or have low and high (and log, step, type), got {entry!r}"
+    if not isinstance(entry, dict) or not {"low", "high"} <= set(entry) <= {"low", "high", "log", "step", "type"}:
         raise BadInput(rule)
     low, high, log = entry["low"], entry["high"], bool(entry.get("log", False))
     whole = isinstance(low, int) and isinstance(high, int)
     kind = entry.get("type", "int" if whole else "float")
     if kind not in ("int", "float"):
         raise BadInput(rule)
-    return Int(low, high, log=log) if kind == "int" else Float(low, high, log=log)
+    step = {"step": entry["step"]} if "step" in entry else {}
+    return Int(low, high, log=log, **step) if kind == "int" else Float(low, high, log=log, **step)
 
 
 def _decode(d: BaseDistribution, u: Array) -> list[Any]:

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, TacitError
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, PrivacyWarning, TacitError
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -190,7 +191,8 @@ def _write_for_owner_alone() -> Iterator[None]:
 
 def run(app: Callable[..., Any]) -> int:
     """Run the command and return its exit code; whatever goes wrong becomes one line on standard error."""
-    with _hear_sigterm(), _write_for_owner_alone():
+    with _hear_sigterm(), _write_for_owner_alone(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)  # the verbs remark on it themselves, in one line
         try:
             code = app(prog_name="tacit", standalone_mode=False)
             sys.stdout.flush()

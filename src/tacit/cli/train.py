@@ -66,7 +66,7 @@ def train_command(
       tacit predict release new.csv
     """
     from tacit.integrations.files import read_table
-    from tacit.privacy.guarantee import Budget, loose
+    from tacit.privacy.guarantee import Budget, remarks_on
     from tacit.privacy.ledger import Ledger
     from tacit.schema import Schema
     from tacit.space import Space
@@ -81,7 +81,7 @@ def train_command(
     groups = rows[person] if person else None
     budget = Budget.approximate(epsilon, delta)
     units = len(rows) if groups is None else int(groups.nunique())
-    if said := loose(delta, units):
+    for said in remarks_on(budget, units):
         remark(said, quiet)
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
     remark(f"{len(rows)} rows, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)

@@ -78,7 +78,7 @@ def tune_command(
     from contextlib import ExitStack
 
     from tacit.methods.tune import tune
-    from tacit.privacy.guarantee import loose
+    from tacit.privacy.guarantee import remarks_on
     from tacit.privacy.ledger import Ledger
 
     if objective is not None and table is not None:
@@ -108,7 +108,7 @@ def tune_command(
 
             remark(PROTECTED, quiet)
             remark(function.baseline(limits), quiet)
-        if budget is not None and (said := loose(budget.delta, n)):
+        for said in remarks_on(budget, n) if budget is not None else ():
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)
     paths = _write_report(release, out)

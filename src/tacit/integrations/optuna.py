@@ -23,7 +23,8 @@ from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.objective import Objective
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee, warn_of_weakness
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
 from tacit.run.evaluate import evaluate
@@ -33,6 +34,7 @@ from tacit.space import Space
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 SAFE = ("suggest_float", "suggest_int", "suggest_categorical", "params", "number", "distributions", "relative_params")
 PRUNING = "an intermediate value is a look at the private records that was not paid for. Leave out the pruner and train"
@@ -49,7 +51,7 @@ def private(
     budget: Budget,
     trials: int,
     direction: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike = None,
     accept_noise: bool = False,
     noise: Source = EXACT,
 ) -> PrivateObjective:
@@ -85,7 +87,9 @@ def private(
     Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
     terms = ObservationTerms(records, interval("bounds", bounds), budget, trials, direction or "minimize")
     refuse_loud_noise(terms, accept_noise)
-    return PrivateObjective(objective, terms, direction, ledger=ledger, noise=noise)
+    if not noise.simulated:
+        warn_of_weakness(budget, terms.records)
+    return PrivateObjective(objective, terms, direction, ledger=as_ledger(ledger), noise=noise)
 
 
 class PrivateObjective:

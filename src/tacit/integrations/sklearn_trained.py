@@ -29,7 +29,7 @@ except ImportError:
     raise
 
 if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 
 class _PrivateModel(BaseEstimator):  # type: ignore[misc]
@@ -50,7 +50,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         scoring: str | None = None,
         parts: tuple[float, float, float] = SHARES,
         hide_runs: bool = False,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike = None,
         seed: int = 0,
         noise: Source | None = None,
     ) -> None:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, LedgerError, TacitError, count
+from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
 from tacit.methods.case import Case
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
 from tacit.methods.observed import (
@@ -149,14 +150,22 @@ def search_privately(
         observations = Observations(study, terms, ledger=task.ledger, noise=task.noise)
         study.set_user_attr(SEARCH, search)
         task = narrow(task, observations)
-        study.sampler = sampler = make_sampler(task, terms.mechanism().scale ** 2)
-        distributions = task.space.distributions
+        variance, branching = terms.mechanism().scale ** 2, isinstance(task.space, TrialSpace)
+        distributions: Any
+        if isinstance(task.space, TrialSpace):
+            sampler: Any = branch_sampler(method, min(10, task.trials // 4 + 1), task.seed, variance)
+            study.sampler, distributions = sampler.inside, task.space.fill
+        else:
+            study.sampler = sampler = make_sampler(task, variance)
+            distributions = task.space.distributions
         tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
         executor, width = task.executor, _width(task)
         if CHOSEN not in study.user_attrs:
             work = ObservedTrials(observations, objective, executor, width, keep, tell)
             run_trials(study, distributions, more=work.more, begin=work.begin, finish=work.finish)
         params, answer = _choose(study, sampler)
+        if branching:
+            distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
         release = _release(study, params, answer, observations, method)
         if folder is not None:

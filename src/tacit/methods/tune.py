@@ -9,22 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, choice
+from tacit.methods.branching import METHODS as BRANCHING
+from tacit.methods.branching import TrialSpace
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.guarantee import Budget, warn_of_weakness
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
 from tacit.space import Params, Space
 
 if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 
 def tune(
     objective: Callable[[dict[str, Any]], Any],
-    space: Mapping[str, Any] | Space,
+    space: Mapping[str, Any] | Space | Callable[[Any], Any],
     *,
     records: int,
     bounds: tuple[float, float],
@@ -33,7 +36,7 @@ def tune(
     direction: str = "minimize",
     method: str = "observed",
     candidates: Sequence[Params] | int | None = None,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike = None,
     storage: Any = None,
     study_name: str = "tacit",
     executor: Executor | None = None,
@@ -48,8 +51,10 @@ def tune(
     """Tune on private records and release the best parameters and their score.
 
     ``objective(params)`` returns one loss (or score, with direction="maximize") per validation record; ``bounds`` and
-    ``records`` are public. ``trials`` is fixed in advance. ``out`` is a folder for the released study, the certificate
-    and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere, ``at_once`` of them together.
+    ``records`` are public. ``space`` names parameters, or is a function of a trial that suggests them (method
+    "observed" or "random") where some depend on others. ``trials`` is fixed in advance. ``out`` is a folder for the
+    released study, the certificate and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere,
+    ``at_once`` of them together.
 
     Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
@@ -73,11 +78,11 @@ def tune(
     chosen = METHODS[choice("method", method, tuple(METHODS))]
     task = Task(
         Objective(objective, records, bounds, direction),
-        Space(space),
+        as_space(space, method, candidates),
         budget,
         trials,
         candidates=candidates,
-        ledger=ledger,
+        ledger=as_ledger(ledger),
         storage=storage,
         study_name=study_name,
         executor=executor,
@@ -89,7 +94,24 @@ def tune(
         noise=noise,
         options=options,
     )
+    chosen.check(task)
+    if not noise.simulated:
+        warn_of_weakness(budget, task.objective.records)
     return chosen.run(task)
+
+
+def as_space(space: Mapping[str, Any] | Space | Callable[[Any], Any], method: str, candidates: Any) -> Space:
+    """Named parameters, or a function of a trial for the methods that can follow one."""
+    if not callable(space):
+        return Space(space)
+    if method not in BRANCHING:
+        raise BadInput(
+            f"a function of a trial as space works with method {' or '.join(BRANCHING)}, got method={method!r}: it "
+            "needs named parameters, {'rate': tacit.Float(1e-3, 1.0, log=True), ...}. Nothing was spent"
+        )
+    if candidates is not None:
+        raise BadInput("candidates are members of a space of named parameters, not of a function. Nothing was spent")
+    return TrialSpace(space)
 
 
 def read_release(folder: str | Path) -> dict[str, Any]:

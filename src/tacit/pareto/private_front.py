@@ -22,6 +22,7 @@ from tacit.objective import call_without_message
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import STEADY, Budget, Guarantee
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.study_store import StudyStore
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
     from tacit.pareto.algorithm import Oracles
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 UNIT = "one test record replaced"
 PREMISES = (
@@ -51,12 +52,13 @@ class PrivateTest:
     """
 
     budget: Budget
-    ledger: Ledger | None = None
+    ledger: LedgerLike = None
     noise: Source = EXACT
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             raise BadInput("budget must be a tacit.Budget, such as Budget.approximate(1.0, 1e-6)")
+        object.__setattr__(self, "ledger", as_ledger(self.ledger))  # refused before anything is trained
 
 
 class ObservedTest(Claims):
@@ -91,7 +93,7 @@ class ObservedTest(Claims):
         terms = {"records": records, "trials": trials, "repeats": repeats, "budget": asked.budget.to_json()}
         terms["simulated"] = asked.noise.simulated
         promise = Promise(self.guarantee, trials, f"front {{run}}: {trials} x {repeats} observations", terms)
-        super().__init__(StudyStore(study, "test"), promise, ledger=asked.ledger)
+        super().__init__(StudyStore(study, "test"), promise, ledger=as_ledger(asked.ledger))
 
     @property
     def deviation(self) -> float:

@@ -14,7 +14,7 @@ from tacit.methods.outlook import Forecast, Outlook
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
 from tacit.planning.rows import expected_loss, forecasts, outlook
-from tacit.privacy.guarantee import LETTER, Budget, loose
+from tacit.privacy.guarantee import LETTER, Budget, remarks_on
 
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
 MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
@@ -54,7 +54,7 @@ class Plan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is suspicious in the budget itself, whatever the method."""
-        return tuple(filter(None, [loose(self.case.budget.delta, self.case.records)]))
+        return tuple(remarks_on(self.case.budget, self.case.records))
 
     def __str__(self) -> str:
         from tacit.planning.table import format_plan

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tacit.errors import BadInput, GuaranteeError, choice, name_type, positive, probability, real
+from tacit.errors import BadInput, GuaranteeError, PrivacyWarning, choice, name_type, positive, probability, real
 from tacit.privacy import conversions as c
 from tacit.privacy.operating import ALARMS, at_most, power
 
@@ -27,6 +28,7 @@ STEADY = (
 LOSSES = (OWN, STEADY)
 UNTIMED = "nobody sees, to the microsecond, how long the choice took to draw: it depends on the scores"
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
+LARGE = 10.0  # an epsilon above is remarked on
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one
 
 
@@ -171,6 +173,26 @@ def loose(delta: float, records: int) -> str:
     if records < 1 or delta < 1 / records:  # a wrong number of records is refused elsewhere
         return ""
     return f"delta={delta:g} is not below 1/n = {1 / records:g}: publishing one record as it is would satisfy it"
+
+
+def remarks_on(budget: Budget, records: int) -> list[str]:
+    """What is suspicious in a budget for so many records: a delta of 1/n or more, an epsilon above 10.
+
+    >>> remarks_on(Budget.approximate(1.0, 1e-6), 5000), len(remarks_on(Budget.approximate(20.0, 0.1), 20))
+    ([], 2)
+    """
+    epsilon = budget.epsilon(max(budget.delta, 0.0 if budget.notion in ("pure", "approximate") else QUOTED))
+    large = (
+        f"epsilon={epsilon:.4g} is above {LARGE:g}: the release may make a conclusion about one record "
+        f"e^{epsilon:.4g} times as probable, which protects from nobody who tries; 0.1 to 3 is usual"
+    )
+    return [*filter(None, [loose(budget.delta, records)]), *([large] if epsilon > LARGE else [])]
+
+
+def warn_of_weakness(budget: Budget | None, records: int, *, depth: int = 3) -> None:
+    """Say it as a warning where somebody calls from Python; the command says it in its own way."""
+    for said in remarks_on(budget, records) if budget is not None else ():
+        warnings.warn(said, PrivacyWarning, stacklevel=depth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_shape
 from tacit.privacy.conversions import mu_range
 from tacit.privacy.guarantee import DECLARED, RECORD, UNTIMED, Budget, Guarantee
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice, noisy_max
 from tacit.privacy.release import Release, digest
 
 if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 T = TypeVar("T")
 # The discrete Gaussian on a lattice 2^-26 of its scale differs from the continuous one by less than 2^-52 (a test
@@ -58,18 +59,19 @@ class Mechanism(Generic[T]):
         """The value in the form that draw takes, or BadInput before anything is spent."""
         raise NotImplementedError
 
-    def release(self, value: Any, *, ledger: Ledger | None = None, purpose: str = "") -> Release[T]:
+    def release(self, value: Any, *, ledger: LedgerLike = None, purpose: str = "") -> Release[T]:
         """Debit the ledger and commit, draw noise, record the draw, return the release.
 
         Edges. A process killed after the debit leaves it spent and the draw unmade; the ledger shows it. Without a
         ledger the guarantee holds for this release, and nobody counts it together with others.
         """
         value = self.prepare(value)
-        if ledger is None:
+        paying = as_ledger(ledger)
+        if paying is None:
             return Release(self.draw(value), self.guarantee)
-        payment = ledger.charge(self.guarantee, purpose)
+        payment = paying.charge(self.guarantee, purpose)
         drawn = self.draw(value)
-        ledger.settle(payment, digest(drawn))
+        paying.settle(payment, digest(drawn))
         return Release(drawn, self.guarantee, payment)
 
     def _reach(self, loss: Callable[[], float], target: float) -> None:

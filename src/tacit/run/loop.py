@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def run_trials(
     study: Study,
-    distributions: dict[str, Any],
+    distributions: dict[str, Any] | Callable[[Trial], None],
     *,
     more: Callable[[int], bool],
     begin: Callable[[Trial], Future[Any] | None],
@@ -21,8 +21,9 @@ def run_trials(
 ) -> None:
     """Run trials until there are no more.
 
-    ``more`` says, with so many running, whether another one is wanted. ``begin`` starts its evaluation, or gives None
-    if it is not wanted after all. ``finish`` takes what came out and tells the study.
+    ``distributions`` are those of every trial, or a function that suggests the parameters of each. ``more`` says, with
+    so many running, whether another one is wanted. ``begin`` starts its evaluation, or gives None if it is not wanted
+    after all. ``finish`` takes what came out and tells the study.
 
     Edges. What ``begin`` or ``finish`` raises ends the loop, as does Ctrl-C; trials under way are closed as failed.
     """
@@ -32,8 +33,10 @@ def run_trials(
     try:
         while True:
             while more(len(running)):
-                trial = study.ask(fixed_distributions=distributions)
+                trial = study.ask(fixed_distributions=None if callable(distributions) else distributions)
                 try:
+                    if callable(distributions):
+                        distributions(trial)
                     future = begin(trial)
                 except BaseException:
                     study.tell(trial, state=TrialState.FAIL)

@@ -63,7 +63,7 @@ def _was_made_meanwhile(error: BaseException | None) -> bool:
 
 def describe_search(study: optuna.Study, space: Space, method: str) -> str:
     """What is searched and how, to be kept with the study; one that was begun otherwise is refused."""
-    mine = f"method {method!r} over {space.distributions!r}"
+    mine = f"method {method!r} over {space.describe()}"
     stored = study.user_attrs.get(SEARCH, mine)
     if stored != mine:
         raise BadInput(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.errors import BadInput, GuaranteeError, probability
 from tacit.gp.threads import one_thread
 from tacit.privacy.guarantee import Budget, Guarantee, with_distance
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source, array_source, lattice
 from tacit.privacy.release import Release, digest
@@ -24,7 +25,7 @@ from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
 from tacit.trainers.lots import ACCOUNTINGS, LotSettings, distinct_lots
 
 if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 UNIT = "one training record replaced"
 ROOM = 1e-5  # share of the clip kept free for rounding when a model is released
@@ -105,7 +106,7 @@ class Linear(ByLots):
         params: Params,
         *,
         delta: float,
-        ledger: Ledger | None = None,
+        ledger: LedgerLike = None,
         purpose: str = "",
         noise: Source | None = None,
     ) -> Release[LinearModel]:
@@ -125,14 +126,14 @@ class Linear(ByLots):
                 "Name the classes to train for release, such as classes=(0, 1): reading them off the data is not "
                 "covered by the guarantee. Nothing was released."
             )
-        delta = probability("delta", delta)
+        delta, paying = probability("delta", delta), as_ledger(ledger)
         s = LotSettings.of(params, self.examples.records)
         D = self.examples.X.shape[1] + 1
         epsilon = float(self.epsilons([params], delta)[0])
         if not np.isfinite(epsilon):
             raise GuaranteeError("these hyper-parameters have no finite epsilon. Nothing was released.")
         if noise is None:
-            noise = array_source(epsilon, ledger.budget if ledger is not None else None)
+            noise = array_source(epsilon, paying.budget if paying is not None else None)
             noise = noise if _rounding(s, D, noise) <= ROOM else EXACT
         if _rounding(s, D, noise) > ROOM:
             raise BadInput(
@@ -147,11 +148,11 @@ class Linear(ByLots):
         guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED,))
         if noise.simulated:
             guarantee = Guarantee.none(SIMULATED, UNIT)
-        payment = ledger.charge(guarantee, purpose) if ledger is not None else None
+        payment = paying.charge(guarantee, purpose) if paying is not None else None
         a, b = self.examples.classes
         model = LinearModel(self._exact(s, noise), (a, b))
-        if ledger is not None and payment is not None:
-            ledger.settle(payment, digest(model))
+        if paying is not None and payment is not None:
+            paying.settle(payment, digest(model))
         return Release(model, guarantee, payment)
 
     def _exact(self, s: LotSettings, noise: Source) -> Array:

@@ -30,7 +30,7 @@ from tacit.trainers.examples import ENCODED, Examples, Unreleased
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
     from tacit.schema import Schema
 
 EPS = 2.0**-52
@@ -158,7 +158,7 @@ class OutputPerturbation:
         return np.asarray(((scores > 0) == (self.examples.y_test == 1)) & known)
 
     def train_for_release(
-        self, params: Params, *, ledger: Ledger | None = None, purpose: str = "", noise: Source = EXACT
+        self, params: Params, *, ledger: LedgerLike = None, purpose: str = "", noise: Source = EXACT
     ) -> Release[Any]:
         """Weights of the features divided by ``bound``, with exact noise; the ledger is debited before it is drawn.
 

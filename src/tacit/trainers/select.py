@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit.errors import BadInput
 from tacit.privacy.guarantee import LOSSES, Budget
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import Profile
@@ -36,6 +37,7 @@ from tacit.trainers.trainer import Base
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 UNIT = "one record replaced, whether it trains, validates or tests"
 WITHIN = "the objective trains within the base that it is given, one training record replaced"
@@ -91,7 +93,7 @@ def select(
     test: Callable[[Any], Any] | None = None,
     test_records: int | None = None,
     hide_runs: bool = False,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
     progress: bool = True,
@@ -131,7 +133,8 @@ def select(
     )
     search.check()
     job = Selection(search, test, test_records, hide_runs, unit)
-    return release_in_folder(out, lambda state: job.release(state, ledger, executor, progress=progress))
+    paying = as_ledger(ledger)
+    return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress))
 
 
 @dataclass(frozen=True, repr=False)

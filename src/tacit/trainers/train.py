@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, choice
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.guarantee import Budget, warn_of_weakness
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
 from tacit.run.private_state import PrivateState
@@ -43,6 +44,7 @@ from tacit.trainers.trainer import CLASSES, EncodedRows, Facts, Trainer
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 STATED = "the trainer costs no more than it says, one training record replaced"
 TIME = "how long a training takes does not depend on one record"
@@ -66,7 +68,7 @@ def train(
     scoring: str | None = None,
     parts: tuple[float, float, float] = SHARES,
     hide_runs: bool = False,
-    ledger: Ledger | None = None,
+    ledger: LedgerLike = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
     progress: bool = True,
@@ -112,7 +114,10 @@ def train(
         noise,
     )
     job.rehearse()
-    return release_in_folder(out, lambda state: job.release(state, ledger, executor, progress=progress), write_model)
+    if not noise.simulated:
+        warn_of_weakness(budget, len(set(np.asarray(groups).tolist())) if groups is not None else len(labels))
+    paying = as_ledger(ledger)
+    return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress), write_model)
 
 
 @dataclass(frozen=True, repr=False)

@@ -35,11 +35,12 @@ from tacit.outsource.protocol.frames import Digest, chunks, packed, unframed
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import digest
 
 if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.ledger_like import LedgerLike
 
 CHUNK_BYTES = 1 << 18
 LOCAL = "local"
@@ -89,18 +90,18 @@ class Curator:
         per_modeler: int | None = None,
         state: str | Path | None = None,
         name: str = "study",
-        ledger: Ledger | None = None,
+        ledger: LedgerLike = None,
         noise: Source | None = None,
     ) -> None:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
         self.queries = count("queries", queries)
         self.per_modeler = self.queries if per_modeler is None else count("per_modeler", per_modeler)
-        self.ledger, self._answers = ledger, answers
+        self.ledger, self._answers = as_ledger(ledger), answers
         self._turn = threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
         unit = moved(distance) + (", with whatever answer it then has" if answers else "")
-        of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, ledger)
+        of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, self.ledger)
         noise = noise or EXACT
         shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit}
         if choice("transform", transform, ("noisy", "projection")) == "noisy":
