@@ -23,7 +23,7 @@ from tacit.gp.form import Kernel
 from tacit.gp.kernels import RBF
 from tacit.methods import surrogate
 from tacit.outsource.curator.transform import NoisyProjection
-from tacit.outsource.protocol.frames import HEAD, framed, packed
+from tacit.outsource.protocol.frames import HEAD, frame, pack
 from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.noise import Exact
 from tacit.run import shards
@@ -190,10 +190,10 @@ def test_a_shard_answers_with_as_many_numbers_as_dimensions_whatever_it_holds(re
 def test_a_table_takes_four_bytes_a_number_before_it_is_compressed() -> None:
     rows, columns = 4096, 10
     part = np.random.default_rng(0).normal(size=(rows, columns)).astype("<f4")
-    body = packed(part)
+    body = pack(part)
     assert HEAD.size == 8  # of a frame of 4,096 rows
     assert part.nbytes == 4 * rows * columns
-    assert len(framed(body, rows)) == HEAD.size + len(body)
+    assert len(frame(body, rows)) == HEAD.size + len(body)
     # signs and exponents go, the rest of a noisy number stays: 0.85 to 0.95 of its bytes, by the library's version
     assert 0.85 < len(body) / part.nbytes < 0.95
 

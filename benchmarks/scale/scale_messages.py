@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import Figure
 from tacit.methods.gibo.design import DescentSettings, Designs, clipping_of
-from tacit.outsource.protocol.frames import framed, packed
+from tacit.outsource.protocol.frames import frame, pack
 from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
@@ -72,7 +72,7 @@ def descending(d: int) -> list[Figure]:
 
 def outsourced(columns: int) -> list[Figure]:
     part = np.random.default_rng(0).normal(size=(4096, columns)).astype("<f4")
-    each = len(framed(packed(part), len(part))) / len(part)
+    each = len(frame(pack(part), len(part))) / len(part)
     query = Query(request="0" * 36, rows=[123456]).model_dump_json()
     told = {"request": "0" * 36, "answers": [{"row": 123456, "value": 0.123456789}]}
     return [

@@ -183,7 +183,7 @@ def status_command(state: State = "curator", as_json: AsJson = False) -> None:
     if terms is None:
         raise TacitError(f"nothing was published from {state} yet")
     log, _ = kept.load()
-    published, stopped = Published.from_json(terms), kept.stopped()
+    published, stopped = Published.from_json(terms), kept.stop_time()
     kept.close()
     with _tokens(state) as known:
         grants = known.grants()

@@ -11,7 +11,7 @@ from outsource_parts import hill, some_rows
 
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator import state as states
-from tacit.outsource.curator.audit import MOST, Audit
+from tacit.outsource.curator.audit import MOST, AuditLog
 from tacit.outsource.curator.locks import StateError
 
 PATHS = ("/v1/study", "/v1/queries")
@@ -27,7 +27,7 @@ def curator(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def test_refusals_are_counted_by_the_minute(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacit.outsource.curator.audit.now", lambda: "2026-05-01T10:00:30.000+00:00")
-    audit = Audit(curator.append_audit, PATHS)
+    audit = AuditLog(curator.append_audit, PATHS)
     for number in range(5000):
         audit.note(None, "GET", f"/wp-admin/{number}", 401)
         audit.note(None, "GET", "/v1/study", 401)
@@ -59,7 +59,7 @@ def test_a_state_that_cannot_be_written_is_waited_for_within_bounds() -> None:
             raise StateError("the disk is full")
         written.extend(lines)
 
-    audit = Audit(write, PATHS)
+    audit = AuditLog(write, PATHS)
     for number in range(MOST + 500):
         audit.note("alice", "POST", "/v1/queries", 200, request=f"request-{number}")
         audit.note(None, "GET", "/v1/study", 401)
@@ -75,7 +75,7 @@ def test_a_flood_without_a_token_adds_next_to_nothing_to_the_state(tmp_path: Pat
     rows = some_rows(20)
     with Curator(rows, hill(rows), epsilon=2.0, delta=1e-3, state=tmp_path / "state") as curator:
         before = sum(f.stat().st_size for f in (tmp_path / "state").iterdir())
-        audit = Audit(curator.append_audit, PATHS)
+        audit = AuditLog(curator.append_audit, PATHS)
         for number in range(20_000):
             audit.note(None, "GET", f"/{os.urandom(4).hex()}/{number}", 401 if number % 2 else 429)
         audit.close()

@@ -21,7 +21,7 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, O
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.rows import PrivateAnswers, Prompt
 from tacit.outsource.curator.state import State, StateError
-from tacit.outsource.curator.transform import ATTACK, moved
+from tacit.outsource.curator.transform import ATTACK, distance_unit
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.guarantee import Budget
@@ -284,7 +284,7 @@ def test_private_answers_are_noisy_clipped_and_charged_per_query(tmp_path: Path)
         assert all(e.status == "drawn" for e in ledger.entries() if e.kind == "charge")
         whole = curator.published().whole
         assert whole.kind == "unconditional"
-        assert whole.unit == moved(1.0) + ", with whatever answer it then has"
+        assert whole.unit == distance_unit(1.0) + ", with whatever answer it then has"
         with pytest.raises(BudgetRefused):
             curator.ask(list(range(30, 130)), modeler="third")
     assert ledger.verify() is None

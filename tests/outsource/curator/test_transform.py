@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tacit.errors import BadInput
-from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection, moved, threshold, usable
+from tacit.outsource.curator.transform import (
+    ATTACK,
+    NoisyProjection,
+    PublishedProjection,
+    distance_unit,
+    threshold,
+    usable,
+)
 from tacit.privacy.conversions import gdp_delta
 from tacit.privacy.noise import BULK, Exact, Simulation
 
@@ -40,7 +47,7 @@ def test_noise_is_calibrated_by_the_analytic_gaussian_mechanism(epsilon: float, 
     assert gdp_delta(mu, epsilon) <= delta
     assert gdp_delta(mu * 1.0001, epsilon) > delta  # and not more noise than that
     assert made.guarantee.unconditional
-    assert made.guarantee.unit == moved(1.0)
+    assert made.guarantee.unit == distance_unit(1.0)
     assert made.guarantee.epsilon(delta) == pytest.approx(epsilon, rel=1e-6)
     assert "public inputs" in made.guarantee.source
 

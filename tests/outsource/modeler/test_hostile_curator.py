@@ -22,7 +22,7 @@ from tacit.errors import BadInput
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.modeler import client as clients
 from tacit.outsource.modeler.client import Client
-from tacit.outsource.protocol.frames import Digest, framed, packed
+from tacit.outsource.protocol.frames import Digest, frame, pack
 from tacit.outsource.protocol.terms import Answer, Published, Refused, Unreachable
 from tacit.privacy.guarantee import Guarantee
 
@@ -45,7 +45,7 @@ def curator(study: Any = None, **routes: Any) -> Handler:
 
     def handle(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/table":
-            return httpx.Response(200, content=framed(packed(TABLE), 20))
+            return httpx.Response(200, content=frame(pack(TABLE), 20))
         content = said[request.url.path]
         if callable(content):
             return content(request)  # type: ignore[no-any-return]

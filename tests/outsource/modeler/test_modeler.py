@@ -11,7 +11,7 @@ from outsource_parts import Given, hill, some_rows
 from tacit.errors import BadInput
 from tacit.gp.kernels import RBF
 from tacit.outsource.modeler import Modeler, Prior, _Search
-from tacit.outsource.modeler.noisy_inputs import expected, places
+from tacit.outsource.modeler.noisy_inputs import expected_kernel, places
 from tacit.outsource.protocol.terms import Answer
 
 
@@ -19,7 +19,7 @@ def test_the_averaged_kernel_is_the_average_of_the_kernel() -> None:
     # 200,000 draws: the standard error of the mean is at most 1e-3, and 5 of them are allowed
     rng = np.random.default_rng(0)
     unknown = np.array([0.5, 2.0])
-    kernel, own = expected(1.5, 2.0, unknown)
+    kernel, own = expected_kernel(1.5, 2.0, unknown)
     a, b = np.array([0.3, -1.0]), np.array([1.0, 0.7])
     x, y = (m + rng.normal(size=(200_000, 2)) * np.sqrt(unknown) for m in (a, b))
     values = 2.0 * np.exp(-0.5 * ((x - y) ** 2).sum(axis=1) / 1.5**2)
@@ -28,7 +28,7 @@ def test_the_averaged_kernel_is_the_average_of_the_kernel() -> None:
 
 
 def test_without_noise_the_averaged_kernel_is_the_kernel() -> None:
-    kernel, own = expected(0.7, 1.3, np.zeros(3))
+    kernel, own = expected_kernel(0.7, 1.3, np.zeros(3))
     assert own == pytest.approx(0.0, abs=1e-15)
     assert kernel == RBF((0.7,) * 3, variance=1.3)
 

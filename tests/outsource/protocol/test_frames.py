@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.outsource.protocol.frames import Digest, chunks, framed, packed, unframed
+from tacit.outsource.protocol.frames import Digest, chunks, frame, pack, unframe
 from tacit.outsource.protocol.terms import Published, Unreachable
 from tacit.privacy.guarantee import Guarantee
 
@@ -27,9 +27,9 @@ def test_a_table_comes_back_whatever_the_chunks_and_pieces(n: int, d: int, chunk
     table = np.random.default_rng(n).normal(size=(n, d)).astype(dtype)
     cut = list(chunks(np.array_split(table, 3), chunk, dtype))
     assert [len(c) for c in cut[:-1]] == [chunk] * (len(cut) - 1)
-    stream = b"".join(framed(packed(c), len(c)) for c in cut)
+    stream = b"".join(frame(pack(c), len(c)) for c in cut)
     pieces = [stream[i : i + piece] for i in range(0, len(stream), piece)]
-    back = list(unframed(pieces, terms(n, d, chunk, dtype)))
+    back = list(unframe(pieces, terms(n, d, chunk, dtype)))
     np.testing.assert_array_equal(np.concatenate(back), table)
     whole, parts = Digest(), Digest()
     whole.add(table)
@@ -40,7 +40,7 @@ def test_a_table_comes_back_whatever_the_chunks_and_pieces(n: int, d: int, chunk
 
 def test_single_precision_noise_is_compressed_a_little() -> None:
     part = np.random.default_rng(0).normal(size=(4096, 10)).astype("<f4")
-    assert len(packed(part)) < 0.93 * part.nbytes
+    assert len(pack(part)) < 0.93 * part.nbytes
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_single_precision_noise_is_compressed_a_little() -> None:
         (struct.pack("<II", 2**31, 4), "larger than the terms"),
         (struct.pack("<II", 10, 5), "larger than the terms"),
         (struct.pack("<II", 4, 4) + b"abcd", "damaged"),
-        (framed(packed(np.zeros((3, 2), "<f4")), 4), "another size"),
-        (framed(zlib.compress(bytes(10**6)), 4), "another size"),  # a bomb: inflated no further than the terms allow
-        (framed(packed(np.zeros((4, 2), "<f4")), 4)[:-1], "middle of a chunk"),
+        (frame(pack(np.zeros((3, 2), "<f4")), 4), "another size"),
+        (frame(zlib.compress(bytes(10**6)), 4), "another size"),  # a bomb: inflated no further than the terms allow
+        (frame(pack(np.zeros((4, 2), "<f4")), 4)[:-1], "middle of a chunk"),
     ],
 )
 def test_damaged_and_hostile_streams_are_refused(stream: bytes, said: str) -> None:
     with pytest.raises(Unreachable, match=said):
-        list(unframed([stream], terms(4, 2, 4)))
+        list(unframe([stream], terms(4, 2, 4)))
 
 
 def test_terms_are_read_back_and_others_refused() -> None:

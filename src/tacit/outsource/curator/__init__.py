@@ -30,8 +30,8 @@ from tacit.outsource.curator.payments import Recorded, answer_mechanism, table_s
 from tacit.outsource.curator.queries import Asked, Given, Known
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
 from tacit.outsource.curator.state import Exchange, State, StateError
-from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, moved, usable
-from tacit.outsource.protocol.frames import Digest, chunks, packed, unframed
+from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, distance_unit, usable
+from tacit.outsource.protocol.frames import Digest, chunks, pack, unframe
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -100,7 +100,7 @@ class Curator:
         self.ledger, self._answers = as_ledger(ledger), answers
         self._turn = threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
-        unit = moved(distance) + (", with whatever answer it then has" if answers else "")
+        unit = distance_unit(distance) + (", with whatever answer it then has" if answers else "")
         of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, self.ledger)
         noise = noise or EXACT
         shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit}
@@ -172,7 +172,7 @@ class Curator:
         summary, parts = Digest(), 0
         for part in chunks(t.blocks(rows), chunk, dtype):
             summary.add(part)
-            self._state.put_part(parts, len(part), packed(part))
+            self._state.put_part(parts, len(part), pack(part))
             parts += 1
         terms = Published(
             study=self.study,
@@ -197,11 +197,11 @@ class Curator:
 
     def table(self) -> Table:
         """The published table (n, r)."""
-        return np.concatenate(list(unframed(self.frames(), self._published)))
+        return np.concatenate(list(unframe(self.frames(), self._published)))
 
     def answers(self, *, modeler: str = LOCAL) -> list[Answer]:
         """All that this modeler was told, oldest first."""
-        return self._state.told(modeler)
+        return self._state.answers_to(modeler)
 
     def ask(self, rows: Sequence[int], *, request: str | None = None, modeler: str = LOCAL) -> list[Answer]:
         """One answer for each row, recorded before it is returned."""
@@ -263,7 +263,7 @@ class Curator:
                 for row in dict.fromkeys(rows):
                     if row in known or row in given:
                         continue
-                    if self.evaluation != "column" and self._state.stopped():
+                    if self.evaluation != "column" and self._state.stop_time():
                         raise Refused("stopped", "the curator has stopped this study. The rest was not evaluated")
                     given[row] = self._answer(row)
                     if not together and len(rows) > 1:  # each as it is ready: the next may take hours
@@ -298,7 +298,7 @@ class Curator:
             value = None
         if self._mechanism is None or self._answers is None:
             return (value if value is None or math.isfinite(value) else None), None
-        exact = self._mechanism.prepare(self._answers.clipped(value))
+        exact = self._mechanism.prepare(self._answers.clip(value))
         claims = self._once or self._claims_of_row(row, self._mechanism.guarantee)
         return float(claims.draw(row, lambda: exact, self._mechanism.draw)), claims
 
@@ -322,11 +322,11 @@ class Curator:
     def status(self) -> dict[str, Any]:
         """For the curator's eyes: terms, queries used and left, budget left, who asked what (the latest 200)."""
         left = str(self.ledger.remaining()) if self.ledger else None
-        by, latest = self._state.used(), self._state.exchanges(200)
+        by, latest = self._state.count_queries(), self._state.exchanges(200)
         used = sum(by.values())
         counts = {"queries": self.queries, "used": used, "left": max(0, self.queries - used), "budget_left": left}
         told = {"modelers": by, "exchanges": [e.__dict__ for e in reversed(latest)]}
-        return {"terms": self._published.to_json(), **counts, "stopped": self._state.stopped(), **told}
+        return {"terms": self._published.to_json(), **counts, "stopped": self._state.stop_time(), **told}
 
     def exchanges(self) -> list[Exchange]:
         """Who asked for which row, oldest first."""
@@ -340,9 +340,9 @@ class Curator:
         """Keep lines of the service's audit log with the study."""
         self._state.append_audit(lines)
 
-    def stopped(self) -> str | None:
+    def stop_time(self) -> str | None:
         """Since when nobody is answered, or None."""
-        return self._state.stopped()
+        return self._state.stop_time()
 
     def reachable(self) -> dict[str, bool]:
         """Whether the state, and the ledger if there is one, can be read now."""
@@ -354,7 +354,7 @@ class Curator:
                 return False
             return True
 
-        parts = {"state": reads(self._state.stopped)}
+        parts = {"state": reads(self._state.stop_time)}
         return parts if self.ledger is None else {**parts, "ledger": reads(self.ledger.remaining)}
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError
 from tacit.outsource.curator import Curator, page
-from tacit.outsource.curator.audit import Audit
+from tacit.outsource.curator.audit import AuditLog
 from tacit.outsource.curator.desk import Desk
 from tacit.outsource.curator.gate import Gate
 from tacit.outsource.curator.tokens import Tokens
@@ -35,7 +35,7 @@ PATHS += ("/curator", "/v1/curator/status", "/v1/curator/page", "/v1/curator/sto
 NOT_NOW = "the curator cannot answer now; try again"
 
 
-class Health:
+class HealthCheck:
     """Whether state, ledger and worker can be used, asked of them at most once a second."""
 
     def __init__(self, curator: Curator, desk: Desk) -> None:
@@ -71,8 +71,8 @@ def create_app(
         title="tacit curator", version="1", description=ABOUT, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     desk = Desk(curator)
-    health = Health(curator, desk)
-    audit = Audit(curator.append_audit, PATHS)
+    health = HealthCheck(curator, desk)
+    audit = AuditLog(curator.append_audit, PATHS)
     app.state.desk, app.state.health, app.state.audit = desk, health, audit
     app.add_middleware(
         Gate, tokens=tokens, audit=audit, rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
@@ -104,7 +104,7 @@ def create_app(
     def ready() -> Any:
         """Whether a query would be answered now: all is well and the curator has not stopped the study."""
         parts = health.parts()
-        return _health({**parts, "open": parts["state"] and curator.stopped() is None})
+        return _health({**parts, "open": parts["state"] and curator.stop_time() is None})
 
     @app.get("/v1/study", response_model=wire.Terms, responses=refusals)
     def study() -> Any:

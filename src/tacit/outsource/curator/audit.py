@@ -20,7 +20,7 @@ MOST = 2000  # lines kept in memory while the state cannot be written
 QUERIES = ("POST", "/v1/queries", 200)
 
 
-class Audit:
+class AuditLog:
     """Takes lines quickly and writes them now and then, from a thread of its own. ``paths`` are those worth naming."""
 
     def __init__(self, write: Callable[[list[dict[str, Any]]], None], paths: Collection[str]) -> None:

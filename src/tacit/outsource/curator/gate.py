@@ -10,7 +10,7 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.outsource.curator.audit import Audit
+from tacit.outsource.curator.audit import AuditLog
 from tacit.outsource.curator.tokens import CURATOR, Tokens
 from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
@@ -58,7 +58,7 @@ class Gate:
         app: Any,
         *,
         tokens: Tokens,
-        audit: Audit,
+        audit: AuditLog,
         rate: float,
         burst: int,
         most: int,
@@ -77,7 +77,7 @@ class Gate:
         about: dict[str, Any] = {}
         scope.setdefault("state", {})["audit"] = about
 
-        async def watched(message: Any) -> None:
+        async def watch(message: Any) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
             await send(message)
@@ -87,9 +87,9 @@ class Gate:
             if refusal is None:
                 refusal, body = await self._body(scope, receive)
             if refusal is not None:
-                await _send(watched, *refusal)
+                await _send(watch, *refusal)
             else:
-                await self.app(scope, _replay(body, receive), watched)
+                await self.app(scope, _replay(body, receive), watch)
         finally:
             spent = round(1e3 * (time.perf_counter() - start), 1)
             what = (scope["state"].get("who"), scope["method"], scope["path"], seen["status"])

@@ -79,7 +79,7 @@ class Standing:
             raise TacitError(f"nothing was published from {folder} yet")
         state = State(folder, names[0], hold=False)
         try:
-            terms, stopped = state.terms(), state.stopped()
+            terms, stopped = state.terms(), state.stop_time()
             log, answers = state.load()
         finally:
             state.close()
@@ -104,7 +104,7 @@ def study_page(standing: Standing, *, private: bool = False) -> Page:
     parts = {
         "head": f'<h1>An outsourced study</h1><p class="who{kind}">{escape(who)}.</p>',
         "progress": progress_part(asked, t.queries, "queries answered", _last(standing)),
-        "published": f"<h2>What was published</h2>{_published(t, standing.budget_left)}",
+        "published": f"<h2>What was published</h2>{_publication(t, standing.budget_left)}",
         "guarantee": guarantee_part(t.guarantee, "What the table guarantees"),
         "whole": guarantee_part(t.whole, "What table and answers guarantee together"),
         "modelers": f"<h2>Who may ask</h2>{_modelers(standing)}",
@@ -131,7 +131,7 @@ def _time(stamp: str) -> str:
     return stamp[:19].replace("T", " ")
 
 
-def _published(t: Published, budget_left: str | None) -> str:
+def _publication(t: Published, budget_left: str | None) -> str:
     noise, answers = (f"standard deviation {n:.4g}" if n else "none" for n in (t.noise, t.answer_noise))
     rows: list[tuple[str, Any]] = [("rows", t.rows), ("columns", t.columns), ("transformation", t.transform)]
     rows += [("noise on each number", noise), ("noise on each answer", answers)]

@@ -47,8 +47,8 @@ class Recorded:
 
     def count_claims(self) -> int:
         if self._row is not None:
-            return len(self._state.known([self._row]))
-        return self._state.answered() if self._known is None else len(self._known)
+            return len(self._state.find_answers([self._row]))
+        return self._state.count_answers() if self._known is None else len(self._known)
 
     def find(self, key: Any) -> tuple[Any] | None:
         return (self._known[key],) if self._known and key in self._known else None
@@ -56,7 +56,7 @@ class Recorded:
     def read(self, name: str) -> str | None:
         """The digest of the one value of its purpose. The payment is found in the ledger, by its purpose."""
         if name == "answer" and self._row is not None:
-            return next((digest(value) for value in self._state.known([self._row]).values()), None)
+            return next((digest(value) for value in self._state.find_answers([self._row]).values()), None)
         return str(self._known["table"].digest) if name == "answer" and self._known else None
 
     def write(self, name: str, value: Any) -> None: ...

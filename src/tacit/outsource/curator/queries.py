@@ -42,12 +42,12 @@ class Queries:
         mine = exchanges.c.name == self.study
         # what this curator claimed before and neither answered nor gave back: its work failed
         self.connection.execute(exchanges.delete().where(mine, exchanges.c.owner == self.owner))
-        before, free = self._asked_before(asked), self._free_numbers(queries)
+        before, free = self._earlier_requests(asked), self._free_numbers(queries)
         used: Counter[str] = Counter()
         if per_modeler < queries:
             by = sa.select(exchanges.c.modeler, sa.func.count()).where(mine).group_by(exchanges.c.modeler)
             used.update({line[0]: line[1] for line in self.connection.execute(by)})
-        revoked = self._revoked({modeler for modeler, _, _ in asked})
+        revoked = self._revoked_holders({modeler for modeler, _, _ in asked})
         verdicts: list[Refused | None] = []
         new: list[dict[str, Any]] = []
         for modeler, request, rows in asked:
@@ -74,9 +74,9 @@ class Queries:
         if new:
             self.connection.execute(exchanges.insert(), new)
         allowed = {row for a, refusal in zip(asked, verdicts, strict=True) if refusal is None for row in a[2]}
-        return verdicts, self.answered(allowed)
+        return verdicts, self.find_answers(allowed)
 
-    def _revoked(self, modelers: set[str]) -> set[str]:
+    def _revoked_holders(self, modelers: set[str]) -> set[str]:
         """Those of them who may ask no more, as of this transaction."""
         t = tokens.c
         found: set[str] = set()
@@ -85,7 +85,7 @@ class Queries:
             found.update(self.connection.scalars(query))
         return found
 
-    def _asked_before(self, asked: Sequence[Asked]) -> dict[tuple[str, str], list[int]]:
+    def _earlier_requests(self, asked: Sequence[Asked]) -> dict[tuple[str, str], list[int]]:
         """The rows of each request that is there already; one that another curator left unanswered is ours now."""
         e = exchanges.c
         found: dict[tuple[str, str], list[int]] = {}
@@ -107,7 +107,7 @@ class Queries:
         taken = set(self.connection.scalars(sa.select(e.number).where(e.name == self.study)))
         yield from (number for number in range(1, min(last, queries) + 1) if number not in taken)
 
-    def answered(self, rows: Iterable[int]) -> Known:
+    def find_answers(self, rows: Iterable[int]) -> Known:
         """What is recorded for these rows."""
         a = answers.c
         found: Known = {}
@@ -119,7 +119,7 @@ class Queries:
     def settle(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
         """See State.record."""
         e = exchanges.c
-        there = self.answered(given)
+        there = self.find_answers(given)
         about = {"name": self.study, "time": now()}
         new = [
             {**about, "row": row, "value": value, "charge": claims.payment.entry if claims and claims.payment else None}

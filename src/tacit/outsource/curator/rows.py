@@ -120,6 +120,6 @@ class PrivateAnswers:
         interval("bounds", self.bounds)
         choice("charged", self.charged, ("each", "once"))
 
-    def clipped(self, value: float | None) -> float:
+    def clip(self, value: float | None) -> float:
         low, high = self.bounds
         return low if value is None or math.isnan(value) else min(max(value, low), high)

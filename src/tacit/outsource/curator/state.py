@@ -31,7 +31,7 @@ from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
 from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
 from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, audit, exchanges, parts, prepare, studies
-from tacit.outsource.protocol.frames import framed
+from tacit.outsource.protocol.frames import frame
 from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.claim_store import FILE, SERVER
 from tacit.privacy.ledger.store import Database
@@ -189,7 +189,7 @@ class State:
                 found = c.execute(sa.select(parts.c.rows, parts.c.body).where(where)).one_or_none()
             if found is None:
                 return
-            yield framed(found.body, found.rows)
+            yield frame(found.body, found.rows)
 
     def claim(self, asked: Sequence[Asked], *, queries: int, per_modeler: int) -> tuple[list[Refused | None], Known]:
         """Take a number for every row that is asked for; for each request None or why not, and the answers so far.
@@ -224,15 +224,15 @@ class State:
             known = c.execute(sa.select(a.row, a.value).where(a.name == self.name).order_by(a.time))
             return self._exchanges(c), {line.row: line.value for line in known}
 
-    def answered(self) -> int:
+    def count_answers(self) -> int:
         """How many rows were answered."""
         with self.reading() as c:
             return c.scalar(sa.select(sa.func.count()).where(answers.c.name == self.name)) or 0
 
-    def known(self, rows: Sequence[int]) -> Known:
+    def find_answers(self, rows: Sequence[int]) -> Known:
         """The answers that are recorded for these rows."""
         with self.reading() as c:
-            return Queries(c, self.name, self.owner).answered(rows)
+            return Queries(c, self.name, self.owner).find_answers(rows)
 
     def exchanges(self, latest: int | None = None) -> list[Exchange]:
         """The answered exchanges, oldest first; all, or the latest so many."""
@@ -245,7 +245,7 @@ class State:
         asked = sa.select(*columns).where(e.name == self.name, e.owner.is_(None)).order_by(e.number.desc())
         return [Exchange(*line) for line in reversed(c.execute(asked.limit(latest)).all())]
 
-    def told(self, modeler: str) -> list[Answer]:
+    def answers_to(self, modeler: str) -> list[Answer]:
         """All that a modeler was told, oldest first."""
         e, a = exchanges.c, answers.c
         mine = (e.name == self.name) & (e.modeler == modeler) & e.owner.is_(None)
@@ -254,7 +254,7 @@ class State:
             lines = c.execute(sa.select(e.row, a.value).select_from(joined).where(mine).order_by(e.number))
             return [Answer(line.row, line.value) for line in lines]
 
-    def used(self) -> dict[str, int]:
+    def count_queries(self) -> dict[str, int]:
         """How many queries of each modeler were answered."""
         e = exchanges.c
         count_of = sa.select(e.modeler, sa.func.count()).where(e.name == self.name, e.owner.is_(None))
@@ -280,7 +280,7 @@ class State:
         if self._store.path is None:
             c.execute(sa.select(sa.func.pg_advisory_xact_lock(7_236_144, crc32(self.name.encode()) >> 1)))
 
-    def stopped(self) -> str | None:
+    def stop_time(self) -> str | None:
         with self.reading() as c:
             return c.scalar(sa.select(studies.c.stopped).where(studies.c.name == self.name))
 

@@ -91,7 +91,11 @@ class NoisyProjection:
         left = probability("delta", delta) - far(positive("epsilon", epsilon), self.dimensions * noise.distance)
         budget = Budget.approximate(epsilon, math.nextafter(left, 0.0) if noise.distance else left)
         mechanism = Gaussian(  # of one row: the others are rounded alike and have the same noise
-            self.sensitivity, budget=budget, size=self.dimensions, unit=unit or moved(self.distance), noise=noise
+            self.sensitivity,
+            budget=budget,
+            size=self.dimensions,
+            unit=unit or distance_unit(self.distance),
+            noise=noise,
         )
         self.scale_of_noise = mechanism.scale
         stated = mechanism.guarantee
@@ -166,7 +170,7 @@ class PublishedProjection:
         self.divisor = _divisor(scale, self.columns)
         self.smallest: float | None = None
         self.raised: bool | None = None
-        where = unit or moved(1.0)
+        where = unit or distance_unit(1.0)
         if n > self.columns:
             if insist != ATTACK:
                 raise BadInput(
@@ -212,7 +216,7 @@ def threshold(dimensions: int, epsilon: float, delta: float) -> float:
     return 16 * math.sqrt(r * math.log(2 / dlt)) / eps * math.log(16 * r / dlt)
 
 
-def moved(distance: float) -> str:
+def distance_unit(distance: float) -> str:
     """The unit of privacy here."""
     return f"one row moved by norm at most {distance:g} after the public scaling"
 

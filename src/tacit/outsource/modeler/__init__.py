@@ -22,8 +22,8 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF
 from tacit.gp.threads import one_thread
-from tacit.outsource.modeler.noisy_inputs import Places, expected, places
-from tacit.outsource.protocol.terms import Answer, Published, Refused, Source, Table, Unreachable
+from tacit.outsource.modeler.noisy_inputs import Places, expected_kernel, places
+from tacit.outsource.protocol.terms import Answer, AnswerSource, Published, Refused, Table, Unreachable
 from tacit.privacy.guarantee import Guarantee
 
 Array = npt.NDArray[np.float64]
@@ -93,7 +93,7 @@ class Modeler:
 
     def __init__(
         self,
-        source: Source | str,
+        source: AnswerSource | str,
         *,
         prior: Prior | None = None,
         direction: str = "maximize",
@@ -112,7 +112,7 @@ class Modeler:
             from tacit.outsource.modeler.client import Client
 
             source = Client(source, token=token, authority=authority)
-        self.source: Source = source
+        self.source: AnswerSource = source
         self.prior, self.progress = prior, progress
         self.sign = 1.0 if choice("direction", direction, ("maximize", "minimize")) == "maximize" else -1.0
         self.batch, self.startup = count("batch", batch), count("startup", startup)
@@ -212,7 +212,7 @@ class _Search:
         if self.m.prior:
             if self.gp is None:
                 p = self.m.prior
-                kernel, self.own = expected(p.lengthscale, p.variance, self.unknown)
+                kernel, self.own = expected_kernel(p.lengthscale, p.variance, self.unknown)
                 noise = p.noise + self.terms.answer_noise**2 + self.own
                 mean = self.m.sign * p.mean
                 self.gp = GaussianProcess(kernel, noise=noise, mean=mean, candidates=self.points[self.pool])

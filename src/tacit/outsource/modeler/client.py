@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from tacit.errors import BadInput, positive
 from tacit.outsource.protocol import wire
-from tacit.outsource.protocol.frames import Digest, unframed
+from tacit.outsource.protocol.frames import Digest, unframe
 from tacit.outsource.protocol.terms import PROTOCOL, Answer, Published, Refused, Table, Unreachable, clean
 
 LATER = (202, 429, 500, 502, 503, 504)
@@ -95,7 +95,7 @@ class Client:
             try:
                 with self._http.stream("GET", "/v1/table", params={"start": have // terms.chunk}) as response:
                     self._accept(response)
-                    for part in unframed(response.iter_bytes(), terms):
+                    for part in unframe(response.iter_bytes(), terms):
                         table[have : have + len(part)] = part
                         summary.add(part)
                         have += len(part)

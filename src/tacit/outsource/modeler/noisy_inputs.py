@@ -57,10 +57,10 @@ def places(table: Table, noise: float) -> Places:
     return Places(means, noise**2 * kept)
 
 
-def expected(lengthscale: float, variance: float, unknown: Array) -> tuple[RBF, float]:
+def expected_kernel(lengthscale: float, variance: float, unknown: Array) -> tuple[RBF, float]:
     """The averaged kernel between different rows, and what is a row's own: a variance.
 
-    >>> kernel, own = expected(1.0, 1.0, np.array([1.5]))
+    >>> kernel, own = expected_kernel(1.0, 1.0, np.array([1.5]))
     >>> kernel.variance, kernel.lengthscales, own
     (0.5, (2.0,), 0.5)
     """

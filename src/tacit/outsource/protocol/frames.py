@@ -22,14 +22,14 @@ from tacit.outsource.protocol.terms import Published, Table, Unreachable
 HEAD = struct.Struct("<II")
 
 
-def packed(part: Table) -> bytes:
+def pack(part: Table) -> bytes:
     """One chunk as the body of a frame."""
     flat = np.ascontiguousarray(part.T)
     shuffled = flat.view(np.uint8).reshape(-1, flat.itemsize).T
     return zlib.compress(np.ascontiguousarray(shuffled).tobytes(), 1)
 
 
-def unpacked(body: bytes, rows: int, columns: int, dtype: str) -> Table:
+def unpack(body: bytes, rows: int, columns: int, dtype: str) -> Table:
     """The chunk of a body: exactly rows x columns numbers, or Unreachable."""
     kind = np.dtype(dtype)
     size = rows * columns * kind.itemsize
@@ -44,11 +44,11 @@ def unpacked(body: bytes, rows: int, columns: int, dtype: str) -> Table:
     return np.ascontiguousarray(shuffled.T).view(kind).reshape(columns, rows).T
 
 
-def framed(body: bytes, rows: int) -> bytes:
+def frame(body: bytes, rows: int) -> bytes:
     return HEAD.pack(len(body), rows) + body
 
 
-def unframed(pieces: Iterable[bytes], terms: Published) -> Iterator[Table]:
+def unframe(pieces: Iterable[bytes], terms: Published) -> Iterator[Table]:
     """Chunks of rows from bytes that arrive in pieces of any size; keeps one chunk in memory."""
     most = terms.chunk * terms.columns * np.dtype(terms.dtype).itemsize
     most += most // 100 + 1024  # what deflating adds at worst
@@ -63,7 +63,7 @@ def unframed(pieces: Iterable[bytes], terms: Published) -> Iterator[Table]:
                 break
             body = bytes(buffer[HEAD.size : HEAD.size + length])
             del buffer[: HEAD.size + length]
-            yield unpacked(body, rows, terms.columns, terms.dtype)
+            yield unpack(body, rows, terms.columns, terms.dtype)
     if buffer:
         raise Unreachable("the table ends in the middle of a chunk")
 

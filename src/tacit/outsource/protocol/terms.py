@@ -120,7 +120,7 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Where a modeler gets things from: a curator in this process, or a client of one elsewhere."""
 
     def published(self) -> Published: ...
