@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit.recorder import Compared, Recorder, compared, recorded
+from tacit.audit.recorder import Compared, Recorder, compared, record
 from tacit.methods.kusner.regularised import RegularisedClassifier
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
@@ -99,9 +99,9 @@ def test_a_replay_of_answers_answers_the_same_and_one_of_coins_shifts() -> None:
     def run(value: float, recorder: Recorder) -> float:
         return Gaussian(1.0, scale=1.0, noise=recorder).release(value).value
 
-    first = recorded(run, 0.0, Recorder(3))
-    assert recorded(run, 1.0, Recorder(3, tape=first)).result == first.result
-    assert recorded(run, 1.0, Recorder(3, tape=first, replay="coins")).result == pytest.approx(first.result + 1.0)
+    first = record(run, 0.0, Recorder(3))
+    assert record(run, 1.0, Recorder(3, tape=first)).result == first.result
+    assert record(run, 1.0, Recorder(3, tape=first, replay="coins")).result == pytest.approx(first.result + 1.0)
 
 
 def test_a_recorded_mean_is_the_mean_of_a_simulation() -> None:

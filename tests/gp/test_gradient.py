@@ -27,7 +27,7 @@ def dense(kernel, X, theta, noise):
     """Weights and covariance of the gradient by plain matrix algebra."""
     K = kernel(X, X) + noise * np.eye(len(X))
     G = kernel.first(theta[None], X)[0]
-    return G.T @ np.linalg.inv(K), kernel.mixed(theta[None], theta[None])[0, 0] - G.T @ np.linalg.solve(K, G)
+    return G.T @ np.linalg.inv(K), kernel.mixed_derivative(theta[None], theta[None])[0, 0] - G.T @ np.linalg.solve(K, G)
 
 
 @named

@@ -73,13 +73,13 @@ def test_the_mixed_derivative_equals_a_finite_difference_of_the_first(kernel: Ke
     for j in range(3):
         step = h * np.eye(3)[j]
         numeric = (kernel.first(A, B + step) - kernel.first(A, B - step)) / (2 * h)
-        np.testing.assert_allclose(kernel.mixed(A, B)[:, :, :, j], numeric, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(kernel.mixed_derivative(A, B)[:, :, :, j], numeric, rtol=1e-6, atol=1e-8)
 
 
 @every
 def test_the_mixed_derivative_at_one_point_is_a_covariance(kernel: Kernel) -> None:
     A = points(9, 1)
-    gradient = kernel.mixed(A, A)[0, 0]
+    gradient = kernel.mixed_derivative(A, A)[0, 0]
     np.testing.assert_allclose(gradient, gradient.T, rtol=1e-13)
     assert np.linalg.eigvalsh(gradient).min() > 0
     numeric = (kernel.first(A, A + 1e-7) - kernel.first(A, A - 1e-7))[0, 0] / 2e-7
@@ -88,7 +88,7 @@ def test_the_mixed_derivative_at_one_point_is_a_covariance(kernel: Kernel) -> No
 
 def test_curvature_at_zero_distance_is_the_textbook_constant() -> None:
     x = np.zeros((1, 1))
-    found = [float(k((0.5,)).mixed(x, x)[0, 0, 0, 0]) for k in (RBF, Matern32, Matern52)]
+    found = [float(k((0.5,)).mixed_derivative(x, x)[0, 0, 0, 0]) for k in (RBF, Matern32, Matern52)]
     np.testing.assert_allclose(found, [4.0, 12.0, 20.0 / 3.0], rtol=1e-13)
 
 
@@ -117,7 +117,7 @@ def test_no_points_give_empty_arrays(kernel: Kernel) -> None:
     none, some = np.empty((0, 3)), points(0, 2)
     assert kernel(none, some).shape == (0, 2)
     assert kernel.first(none, some).shape == (0, 2, 3)
-    assert kernel.mixed(some, none).shape == (2, 0, 3, 3)
+    assert kernel.mixed_derivative(some, none).shape == (2, 0, 3, 3)
     assert kernel.diagonal(none).shape == (0,)
 
 

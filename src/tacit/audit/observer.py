@@ -53,7 +53,7 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
             warnings.catch_warnings(record=True) as warned,
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
-            _logged(lines),
+            _collect_logs(lines),
         ):
             warnings.simplefilter("always")
             try:
@@ -71,7 +71,7 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
 
 
 @contextlib.contextmanager
-def _logged(lines: list[str]) -> Iterator[None]:
+def _collect_logs(lines: list[str]) -> Iterator[None]:
     """Every line that any logger writes, also of those that pass nothing on."""
 
     class Listener(logging.Handler):

@@ -84,36 +84,36 @@ class Recorder:
         return self
 
     def gaussian(self, values: Array, scale: float) -> Array:
-        return np.asarray(self._hidden("gaussian", values, scale, lambda v, z: v + z), float)
+        return np.asarray(self._draw("gaussian", values, scale, lambda v, z: v + z), float)
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         values = np.array([float(value)])  # whole numbers below 2^53 are exact
-        return int(self._hidden("gaussian_whole", values, scale, lambda v, z: np.rint(v + z))[0])
+        return int(self._draw("gaussian_whole", values, scale, lambda v, z: np.rint(v + z))[0])
 
     def gaussian_whole_array(self, values: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
-        whole = self._hidden("gaussian_whole", values.astype(float), scale, lambda v, z: np.rint(v + z))
+        whole = self._draw("gaussian_whole", values.astype(float), scale, lambda v, z: np.rint(v + z))
         return np.asarray(whole, np.int64)
 
     def laplace(self, values: Array, scale: float) -> Array:
-        return np.asarray(self._hidden("laplace", values, scale, lambda v, z: v + z), float)
+        return np.asarray(self._draw("laplace", values, scale, lambda v, z: v + z), float)
 
     def gumbel_argmax(self, scores: Array, scale: float) -> int:
-        return int(self._hidden("gumbel", scores, scale, lambda v, z: int(np.argmax(v + z))))
+        return int(self._draw("gumbel", scores, scale, lambda v, z: int(np.argmax(v + z))))
 
     def watch(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function; its arguments are written down: how often, and where, it looked."""
 
-        def watched(*arguments: Any, **named: Any) -> Any:
+        def note(*arguments: Any, **named: Any) -> Any:
             self.tape.asked.append(repr((arguments, sorted(named.items()))))
             return function(*arguments, **named)
 
-        return watched
+        return note
 
     def _noise(self, kind: str, values: Array, scale: float) -> Array:
         draw = {"laplace": self.generator.laplace, "gumbel": self.generator.gumbel}.get(kind, self.generator.normal)
         return np.asarray(draw(0.0, scale, values.shape))
 
-    def _hidden(self, kind: str, values: Array, scale: float, made: Callable[[Array, Array], Any]) -> Any:
+    def _draw(self, kind: str, values: Array, scale: float, made: Callable[[Array, Array], Any]) -> Any:
         number = len(self.tape.entered)
         before = self._earlier.entered[number] if self._earlier and number < len(self._earlier.entered) else None
         value = np.array(values, float)
@@ -162,7 +162,7 @@ class Compared:
         return found
 
 
-def recorded(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -> Tape:
+def record(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -> Tape:
     """Run, and keep all that came out and how it ended: an error is part of what an observer sees."""
     tape = recorder.tape
     tape.seen = observe(lambda: run(data, recorder), skip=(recorder, tape))
@@ -184,9 +184,9 @@ def compared(
     number in the result that differs from run to run: noise that the recorder does not see. Text that does, such as a
     time in a log, is not judged.
     """
-    first = recorded(run, data, Recorder(seed))
-    again, other = (recorded(run, d, Recorder(seed, tape=first)) for d in (data, neighbour))
-    second = other if replay == "answers" else recorded(run, neighbour, Recorder(seed, tape=first, replay=replay))
+    first = record(run, data, Recorder(seed))
+    again, other = (record(run, d, Recorder(seed, tape=first)) for d in (data, neighbour))
+    second = other if replay == "answers" else record(run, neighbour, Recorder(seed, tape=first, replay=replay))
     for told in first.seen.warned:  # those of the replays say the same, or are found below
         warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
     flow = [e.public for e in first.entered] == [e.public for e in second.entered]
@@ -201,7 +201,7 @@ def compared(
         found.append("how often or where the objective was evaluated depends on private values")
     if first.error != second.error:
         found.append("whether or how the run failed depends on private values")
-    found += _leaks(first, again, other, replay) + _reused(first)
+    found += _leaks(first, again, other, replay) + _find_reuse(first)
     square, epsilon, together, moved = 0.0, 0.0, 0.0, dict[str, float]()
     for a, b in zip(first.entered, second.entered, strict=False):
         if a.public != b.public:
@@ -228,19 +228,19 @@ def _leaks(first: Tape, again: Tape, other: Tape, replay: str) -> list[str]:
     found = []
     if moved and not (strayed and replay == "coins"):  # a private path that left the tape has no answers to replay
         found.append(
-            f"what comes out depends on private values beyond the answers of the mechanisms, at {_listed(moved)}"
+            f"what comes out depends on private values beyond the answers of the mechanisms, at {_join_paths(moved)}"
         )
     clocks = sorted(p for p in unstable if p.startswith("result") and here.get(p, ("",))[0].startswith(NUMBERS))
     if clocks and [e.public for e in first.entered] == [e.public for e in again.entered]:
-        found.append(f"noise, or a clock, that the recorder does not see is in the result, at {_listed(clocks)}")
+        found.append(f"noise, or a clock, that the recorder does not see is in the result, at {_join_paths(clocks)}")
     return found
 
 
-def _listed(paths: list[str]) -> str:
+def _join_paths(paths: list[str]) -> str:
     return ", ".join(paths[:3]) + (f" and {len(paths) - 3} more places" if len(paths) > 3 else "")
 
 
-def _reused(tape: Tape) -> list[str]:
+def _find_reuse(tape: Tape) -> list[str]:
     """Whether one draw of noise is in two answers. Independent draws of continuous noise are never the same."""
     known: set[float] = set()
     for entry in tape.entered:

@@ -66,7 +66,7 @@ class Kernel(ABC):
         return slope[:, :, None] * self._lean(A, B)
 
     @abstractmethod
-    def mixed(self, A: Array, B: Array) -> Array:
+    def mixed_derivative(self, A: Array, B: Array) -> Array:
         """Second derivatives (n, m, d, d) of k(a, b): entry [i, j] is with respect to a_i and b_j."""
 
     # What a fit needs: everything about the points that does not change with the hyper-parameters, once.

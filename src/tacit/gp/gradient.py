@@ -126,7 +126,7 @@ class GradientPosterior:
             HZ = solve_triangular(F, new, lower=True, trans=1, check_finite=False)
             H = np.concatenate([self._back(known - rows @ HZ), HZ])
             moved = np.einsum("ji,jiq->jq", HZ @ H.T, k.first(Z, both))
-            moved -= np.einsum("jp,jpq->jq", HZ, k.mixed(at, Z)[0])
+            moved -= np.einsum("jp,jpq->jq", HZ, k.mixed_derivative(at, Z)[0])
             return before - float((new * new).sum()), np.asarray(2.0 * moved)
 
         return alpha
@@ -136,7 +136,7 @@ class GradientPosterior:
 
     def _prior(self, theta: Array) -> Array:
         at = np.atleast_2d(theta)
-        return np.asarray(self.kernel.mixed(at, at)[0, 0])
+        return np.asarray(self.kernel.mixed_derivative(at, at)[0, 0])
 
     def _back(self, W: Array) -> Array:
         """L^-T W."""

@@ -28,7 +28,7 @@ class _Stationary(Kernel):
         m *= m
         return m
 
-    def mixed(self, A: Array, B: Array) -> Array:
+    def mixed_derivative(self, A: Array, B: Array) -> Array:
         s = self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0]
         slope, bend = self._profile(s)[1], self._bend(s)
         lean = self._lean(A, B)
@@ -177,7 +177,7 @@ class Polynomial(Kernel):
         m *= points[:, j]
         return m
 
-    def mixed(self, A: Array, B: Array) -> Array:
+    def mixed_derivative(self, A: Array, B: Array) -> Array:
         s = self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0]
         # ds/da_i = w_i b_i, ds/db_j = w_j a_j, d2s/da_i db_j = w_i [i = j], g' = 2 s, g" = 2.
         by_a, by_b = self.check_points(B) * self.weights, self.check_points(A) * self.weights

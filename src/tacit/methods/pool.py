@@ -171,7 +171,7 @@ def run(task: Task) -> Release[Tuned]:
                 "the one draw that was paid for was lost when a process ended in the midst of it, and a second is not "
                 "paid for. Start again with another folder"
             )
-        value = _tuned(terms, listed, choice.scale, *drawn)
+        value = _result(terms, listed, choice.scale, *drawn)
         claims.settle(digest(value))
         release = Release(value, promise.guarantee, claims.payment)
         if folder is not None:
@@ -180,7 +180,7 @@ def run(task: Task) -> Release[Tuned]:
     return release
 
 
-def _tuned(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
+def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
     low, high = terms.objective.bounds
     law = "Laplace" if terms.laplace else "Gaussian"
     details = {

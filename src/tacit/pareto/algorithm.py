@@ -97,17 +97,17 @@ class Oracles:
         """P at some points, (n,). Infinity means not private at all and is allowed; nothing below 0 is."""
         a = self.algorithm
         if callable(getattr(a, "epsilons", None)):
-            return self._checked(params, lambda p: a.epsilons(p, self.delta))
-        return self._checked(params, lambda many: [a.epsilon(p, self.delta) for p in many])
+            return self._ask_oracle(params, lambda p: a.epsilons(p, self.delta))
+        return self._ask_oracle(params, lambda many: [a.epsilon(p, self.delta) for p in many])
 
     def quick_epsilons(self, params: Sequence[Params]) -> Array:
         """About P at thousands of points, (n,): to choose among them. What is recorded is ``epsilons``."""
         a = self.algorithm
         if callable(getattr(a, "quick_epsilons", None)):
-            return self._checked(params, lambda p: a.quick_epsilons(p, self.delta))
+            return self._ask_oracle(params, lambda p: a.quick_epsilons(p, self.delta))
         return self.epsilons(params)
 
-    def _checked(self, params: Sequence[Params], oracle: Callable[[list[Params]], Any]) -> Array:
+    def _ask_oracle(self, params: Sequence[Params], oracle: Callable[[list[Params]], Any]) -> Array:
         if not params:
             return np.empty(0)
         answer = call_without_message(oracle, list(params))

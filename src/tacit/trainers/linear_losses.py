@@ -36,12 +36,12 @@ def hinge(scores: Floats, target: Floats) -> Floats:
     return np.asarray(np.where(sign * scores < 1.0, -sign, 0.0))
 
 
-def squared(scores: Floats, target: Floats) -> Floats:
+def squared_loss(scores: Floats, target: Floats) -> Floats:
     """Of half the squared error."""
     return scores - target[:, None]
 
 
-LOSSES: dict[str, Callable[[Floats, Floats], Floats]] = {"logistic": logistic, "hinge": hinge, "squared": squared}
+LOSSES: dict[str, Callable[[Floats, Floats], Floats]] = {"logistic": logistic, "hinge": hinge, "squared": squared_loss}
 
 
 def score_count(outputs: int) -> int:

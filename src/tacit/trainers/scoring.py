@@ -44,7 +44,7 @@ def _absolute(scores: Floats, target: Floats) -> Floats:
     return np.nan_to_num(np.abs(scores[:, 0] - target) / 2, nan=1.0)
 
 
-def _squared(scores: Floats, target: Floats) -> Floats:
+def _squared_loss(scores: Floats, target: Floats) -> Floats:
     return np.nan_to_num((scores[:, 0] - target) ** 2 / 4, nan=1.0)
 
 
@@ -52,5 +52,5 @@ SCORING = {
     "error": Scoring("error", CLASSES, _wrong),
     "brier": Scoring("brier", CLASSES, _brier),
     "absolute": Scoring("absolute", NUMBERS, _absolute, 1),
-    "squared": Scoring("squared", NUMBERS, _squared, 2),
+    "squared": Scoring("squared", NUMBERS, _squared_loss, 2),
 }

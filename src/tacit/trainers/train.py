@@ -104,7 +104,7 @@ def train(
     training, validation, test = divide_rows(len(labels), groups, parts, seed)
     job = Training(
         chosen,
-        Table(table, labels, training.one_each(), validation, test),
+        DividedTable(table, labels, training.one_each(), validation, test),
         SearchCost(budget, make_law(runs), 0.0 if schema is not None else COLUMNS * budget.mu()),
         None if schema is None else declared_preparation(table, schema),
         None if space is None else Space(space),
@@ -121,7 +121,7 @@ def train(
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class DividedTable:
     """Rows, labels, and the three parts. Private."""
 
     rows: Any
@@ -146,7 +146,7 @@ class Training:
     """A training that was checked: nothing has been spent, drawn or read of the rows yet."""
 
     trainer: Trainer
-    table: Table
+    table: DividedTable
     cost: SearchCost
     declared: Preparation | None
     space: Space | None
@@ -217,7 +217,7 @@ class Training:
             if baseline is None:
                 drawn = draw_baseline(test, preparation, self.scoring, for_counts, self.noise)
                 baseline = state.store("baseline", drawn)
-        return secret.seal(self._trained(winner, preparation, loss, baseline), payment, ledger)
+        return secret.seal(self._describe_winner(winner, preparation, loss, baseline), payment, ledger)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""
@@ -243,7 +243,7 @@ class Training:
         rows, labels = self.table.cells(self.table.training)
         return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
 
-    def _trained(self, winner: Run, preparation: Preparation, loss: float, baseline: Baseline) -> Trained:
+    def _describe_winner(self, winner: Run, preparation: Preparation, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
         low, high = preparation.target.range or (0.0, 1.0)
         mean, units = min(max(loss, 0.0), 1.0), self.table.test.units

@@ -72,16 +72,16 @@ def dp_sgd_canaries(canaries: int = 256) -> OneRun:
     params, delta = {"epochs": 8, "lot": canaries // 4, "rate": 1e-3, "variance": 0.5, "clip": 1.0}, DELTA
     X = 100.0 * np.eye(canaries)
 
-    def made(coins: Any) -> LogisticSGD:
+    def make_trainer(coins: Any) -> LogisticSGD:
         return LogisticSGD(X, coins, X[:2], np.array([0, 1]), classes=(0, 1))
 
-    budget = Budget.approximate(float(made(np.arange(canaries) % 2).epsilons([params], delta)[0]), delta)
+    budget = Budget.approximate(float(make_trainer(np.arange(canaries) % 2).epsilons([params], delta)[0]), delta)
 
     def play(noise: Source, seed: int) -> tuple[Any, Any]:
         coins = np.random.default_rng((seed, 1)).integers(0, 2, canaries)
         if isinstance(noise, Simulation):
-            return made(coins).train(params, [seed]).reveal()[0, :-1].astype(float), coins
-        return made(coins).train_for_release(params, delta=delta).value.weights[:-1], coins
+            return make_trainer(coins).train(params, [seed]).reveal()[0, :-1].astype(float), coins
+        return make_trainer(coins).train_for_release(params, delta=delta).value.weights[:-1], coins
 
     about = f"one training run over {canaries} records, each a canary with its own feature and a label by its coin"
     return OneRun("dp-sgd-one-run", about, budget, play, exact=False)
