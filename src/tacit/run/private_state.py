@@ -70,13 +70,13 @@ class PrivateState:
         self._memory.clear()
         if self.folder is None or not self.folder.exists():
             return
-        os.replace(self.folder, _wiped(self.folder))
+        os.replace(self.folder, _wiping_place(self.folder))
         self.finish_wiping(self.folder)
 
     @staticmethod
     def finish_wiping(folder: Path) -> None:
         """Go on with a wiping that was cut short, if one was."""
-        left = _wiped(folder)
+        left = _wiping_place(folder)
         if not left.exists():
             return
         for file in left.iterdir():
@@ -87,5 +87,5 @@ class PrivateState:
         shutil.rmtree(left)
 
 
-def _wiped(folder: Path) -> Path:
+def _wiping_place(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.wiped")

@@ -16,7 +16,7 @@ from postgres_server import Server, binaries
 from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger.witness import Seen, note, path_of, read, refuse_lost
+from tacit.privacy.ledger.witness import SeenEntry, note, path_of, read, refuse_lost
 
 BUDGET, PIECE = Budget.gdp(1.0), Guarantee(Budget.gdp(0.1))
 pytestmark = pytest.mark.postgres
@@ -185,13 +185,13 @@ def test_what_was_seen_only_grows_and_what_cannot_be_read_says_nothing() -> None
     assert read(path) is None
     refuse_lost(path, "icu", "here")
     for number in (3, 2):
-        note(path, Seen("l", number, "ab" * 32))
-    assert read(path) == Seen("l", 3, "ab" * 32)
+        note(path, SeenEntry("l", number, "ab" * 32))
+    assert read(path) == SeenEntry("l", 3, "ab" * 32)
     with pytest.raises(LedgerTampered, match="up to entry 3"):
         refuse_lost(path, "icu", "here")
     whole = path.read_bytes()
     for damaged in (b"", whole[:50], whole.replace(b"3", b"4", 1), b"\xff" + whole):
         path.write_bytes(damaged)
         assert read(path) is None
-    note(path, Seen("l", 5, "cd" * 32))
+    note(path, SeenEntry("l", 5, "cd" * 32))
     path.unlink()

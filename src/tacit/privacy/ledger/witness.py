@@ -38,7 +38,7 @@ LINE = re.compile(r"(\S{1,64}) (\d{12}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenEntry:
     """An entry that was seen: of which ledger, its number, its hash. Number 0 is the ledger without entries."""
 
     ledger: str
@@ -65,7 +65,7 @@ def path_of(cluster: str, name: str) -> Path:
     return folder() / hashlib.sha256(f"{cluster}\n{name}".encode()).hexdigest()[:32]
 
 
-def read(path: Path) -> Seen | None:
+def read(path: Path) -> SeenEntry | None:
     """What was noted; None if nothing was, or nothing that can be read: then nothing is known."""
     for _ in range(3):  # another process may be writing at this moment
         try:
@@ -73,11 +73,11 @@ def read(path: Path) -> Seen | None:
         except (OSError, UnicodeDecodeError):
             return None
         if found and _sum(" ".join(found.groups()[:3])) == found[4]:
-            return Seen(found[1], int(found[2]), found[3])
+            return SeenEntry(found[1], int(found[2]), found[3])
     return None
 
 
-def note(path: Path, seen: Seen) -> None:
+def note(path: Path, seen: SeenEntry) -> None:
     """Note a later entry than the one that is noted. Where we may not write, nothing is noted."""
     before = read(path)
     if before is not None and before.ledger == seen.ledger and before.number >= seen.number:
@@ -107,12 +107,12 @@ class Witness:
     def __init__(self, store: Database, header: Header) -> None:
         self._store, self._header = store, header
         self._path = path_of(store.cluster, header.name) if store.path is None else None
-        self._last: Seen | None = None  # where no file can be written, this process at least remembers
+        self._last: SeenEntry | None = None  # where no file can be written, this process at least remembers
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger."""
-        known = self._known()  # before the moment that is seen: another process may be ahead by now
+        known = self._recall()  # before the moment that is seen: another process may be ahead by now
         with self._store.reading() as connection:
             end = self._look(connection, known)
             yield connection
@@ -121,14 +121,14 @@ class Witness:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended; its last entry was then seen."""
-        known = self._known()
+        known = self._recall()
         with self._store.writing() as connection:
             self._look(connection, known)
             yield connection
             end = self._look(connection, None)
         self._note(end)
 
-    def _known(self) -> Seen | None:
+    def _recall(self) -> SeenEntry | None:
         if self._path is None:
             return None
         kept, last = read(self._path), self._last
@@ -136,12 +136,12 @@ class Witness:
             return last
         return kept
 
-    def _note(self, seen: Seen | None) -> None:
+    def _note(self, seen: SeenEntry | None) -> None:
         if self._path is not None and seen is not None and (self._last is None or seen.number > self._last.number):
             self._last = seen
             note(self._path, seen)
 
-    def _look(self, connection: Connection, known: Seen | None) -> Seen | None:
+    def _look(self, connection: Connection, known: SeenEntry | None) -> SeenEntry | None:
         """The last entry by now; LedgerTampered if what is known is not there."""
         if self._path is None:
             return None
@@ -164,7 +164,7 @@ class Witness:
                 f"ledger {self._header.name!r} at {self._store.shown} {what}. {_remedy(self._path)}. Nothing was "
                 "released"
             )
-        return None if row is None else Seen(self._header.id, int(row.length), str(row.head))
+        return None if row is None else SeenEntry(self._header.id, int(row.length), str(row.head))
 
 
 def _remedy(path: Path) -> str:
