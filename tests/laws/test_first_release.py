@@ -51,7 +51,7 @@ def test_a_study_goes_on(name: str, drawn: int, runs: Path) -> None:
 def test_a_journal_goes_on(runs: Path) -> None:
     file = runs / "descent" / "gibo.jsonl"
     before, paid = file.read_text(), kinds(runs, "records")
-    release = golden.tune(MANY, at=runs, method="gibo", out=runs / "descent", scan=0)
+    release = golden.tune(MANY, at=runs, method="gibo", out=runs / "descent", scan=0, score_budget=0.0, rate=0.2)
     assert file.read_text().startswith(before)
     assert release.value.details["lost_steps"] == 0
     assert kinds(runs, "records").count("charge") == paid.count("charge")

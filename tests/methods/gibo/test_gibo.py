@@ -19,6 +19,7 @@ from tacit.methods.gibo import CLAIM, GradientSearch, release, suggest_clip
 from tacit.methods.gibo.design import DescentSettings, Designs
 from tacit.methods.task import Task
 from tacit.objective import Objective
+from tacit.privacy.conversions import mu_range
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 from tacit.run.shards import STEPS, Shards
@@ -42,6 +43,9 @@ class Silent:
 
     def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
         return values
+
+    def gumbel_argmax(self, scores: np.ndarray, scale: float) -> int:
+        return int(np.argmax(scores))
 
 
 def problem(
@@ -83,11 +87,11 @@ def test_every_variant_finds_the_optimum(options) -> None:
 
 def test_the_noise_is_two_b_root_t_over_n_mu() -> None:
     for trials, mu, clip in ((20, 1.0, 0.25), (150, 0.5, 1.0), (1, 2.0, 3.0)):
-        p = problem(trials=trials, budget=Budget.gdp(mu), options={"clip": clip, "scan": 0})
+        p = problem(trials=trials, budget=Budget.gdp(mu), options={"clip": clip, "scan": 0, "score_budget": 0})
         assert p.mechanism.scale == pytest.approx(2 * clip * math.sqrt(trials) / (N * mu), rel=1e-8)
     scored = problem(options={"score_budget": 0.1, "scan": 8, "scan_budget": 0.09})
     assert scored.mechanism.scale == pytest.approx(2 * 0.25 * math.sqrt(20) / (N * 0.9), rel=1e-8)
-    assert scored.scanning.scale == pytest.approx(math.sqrt(8) / (N * 0.3), rel=1e-8)
+    assert scored.choice.scale == pytest.approx(2 / (N * mu_range(0.3)), rel=1e-8)
     assert release(scored).value.details["noise_scale"] == scored.mechanism.scale
 
 
@@ -119,7 +123,7 @@ def extreme_gap(p_options: dict, records: int) -> tuple[float, GradientSearch]:
 
 
 def test_the_worst_neighbours_are_as_far_apart_as_the_guarantee_says_and_no_further() -> None:
-    gap, p = extreme_gap({"trials": 1, "budget": Budget.gdp(1.0), "options": {"scan": 0}}, 100)
+    gap, p = extreme_gap({"trials": 1, "budget": Budget.gdp(1.0), "options": {"scan": 0, "score_budget": 0}}, 100)
     assert gap == pytest.approx(2 * p.settings.clip / 100, rel=1e-9)
     assert gap / p.mechanism.scale <= 1.0  # mu of one step, exactly
     assert gap / p.mechanism.scale == pytest.approx(1.0, rel=1e-7)
@@ -173,12 +177,13 @@ def test_nothing_private_is_in_the_release_or_its_words() -> None:
 def test_the_result_tells_its_path_noise_bias_and_claim() -> None:
     made = release(problem(trials=7, options={"design": "simplex"}))
     value, details = made.value, made.value.details
-    assert value.score is None
+    exact = float(Part(DATA)(value.params).mean())
+    assert value.score == pytest.approx(exact, abs=6 * value.deviation)
     assert (value.method, len(details["path"][0]), len(details["gradients"][0])) == ("gibo", 8, 7)
     assert len(details["bias_trace"][0]) == 7
-    assert details["evaluations"] == 32 + 7 * (D + 1)
-    assert len(details["scan"]["scores"]) == len(details["scan"]["places"]) == 32
-    assert details["path"][0][0] == details["scan"]["places"][int(np.argmin(details["scan"]["scores"]))]
+    assert details["evaluations"] == 64 + 7 * (D + 1) + 1
+    assert len(details["scan"]["places"]) == 64
+    assert details["path"][0][0] == details["scan"]["places"][details["scan"]["chosen"][0]]
     assert details["claim"] == CLAIM
     assert "local optimum up to a privacy-dependent error" in CLAIM
     assert made.guarantee.notion == "none"  # simulated
@@ -224,40 +229,63 @@ def test_a_scan_begins_in_the_better_of_two_basins() -> None:
     np.testing.assert_allclose(found(from_middle), 0.6, atol=0.05)
 
 
-def test_a_scan_is_left_out_where_its_noise_would_choose_and_its_budget_goes_to_the_steps() -> None:
+def test_a_first_point_is_drawn_only_where_its_noise_lets_it_be_better_than_chance() -> None:
     loud, quiet, asked = (
-        problem(budget=Budget.gdp(mu), options=o) for mu, o in ((0.1, {}), (1.0, {}), (0.1, {"scan": 32}))
+        problem(budget=Budget.gdp(mu), options=o) for mu, o in ((0.01, {}), (1.0, {}), (0.01, {"scan": 64}))
     )
-    assert (loud.settings.scan, loud.scanning, len(loud.places)) == (0, None, 1)
-    assert loud.mechanism.scale == pytest.approx(problem(budget=Budget.gdp(0.1), options={"scan": 0}).mechanism.scale)
-    assert quiet.settings.scan == asked.settings.scan == 32
-    assert asked.scanning.scale > 0.03 >= quiet.scanning.scale
+    assert (loud.settings.scan, loud.choice, len(loud.places)) == (0, None, 1)
+    assert loud.mechanism.scale == pytest.approx(problem(budget=Budget.gdp(0.01), options={"scan": 0}).mechanism.scale)
+    assert quiet.settings.scan == asked.settings.scan == 64
+    assert asked.choice.scale > 0.05 >= quiet.choice.scale
 
 
-def test_where_noise_explains_every_difference_the_middle_is_kept() -> None:
-    """The middle stays with probability 0.80: fewer than 20 of 40 has probability 4e-6."""
-    begun = [release(problem(lambda params: np.full(N, 0.5), trials=1, noise=Simulation(s))) for s in range(40)]
-    middle = dict.fromkeys("abcd", 0.5)
-    kept = sum(made.value.details["path"][0][0] == middle for made in begun)
-    assert kept >= 20
+def test_half_of_the_places_at_most_lie_on_the_diagonal_and_none_twice() -> None:
+    for scan in (1, 2, 5, 8, 64, 200):
+        places = problem(options={"scan": scan}).places
+        line = np.ptp(places, axis=1) == 0
+        assert len(places) == scan == len({tuple(p) for p in places})
+        assert 1 <= line.sum() <= max(1, min(15, scan / 2 + 1))
+        np.testing.assert_allclose(sorted(places[line][:, 0]), 1 - np.array(sorted(places[line][:, 0]))[::-1])
 
 
-def test_several_starts_begin_at_the_best_places_of_the_scan() -> None:
+def test_the_step_rate_follows_from_public_sizes() -> None:
+    rates = {mu: problem(budget=Budget.gdp(mu)).settings.rate for mu in (0.05, 5.0)}
+    assert rates == {0.05: 0.1, 5.0: 0.2}
+    assert problem(budget=Budget.gdp(0.05), options={"rate": 0.3}).settings.rate == 0.3
+
+
+def test_the_first_point_is_named_by_one_draw_with_the_odds_of_the_exponential_mechanism() -> None:
+    """Losses 0 and 0.01 at two places: 200 draws within 5 standard deviations, false alarm below 1e-6."""
+    space = Space({"x": Float(0.0, 1.0)})
+
+    def losses(params):
+        return np.full(N, 0.01 * (params["x"] != 0.5))
+
+    options = {"scan": 2, "scan_budget": 0.01, "step": "plain", "rate": 1e-12, "score_budget": 0.0}
+    made = [release(problem(losses, space=space, trials=1, noise=Simulation(s), options=options)) for s in range(200)]
+    share = np.mean([m.value.details["scan"]["chosen"] == [0] for m in made])
+    odds = math.exp(mu_range(0.1) * N * 0.01 / 2)
+    expected = odds / (1 + odds)
+    assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / 200)
+    assert 0.6 < expected < 0.95  # the test can fail
+
+
+def test_several_starts_are_different_places() -> None:
     details = release(problem(options={"starts": 3})).value.details
-    best = np.argsort(details["scan"]["scores"])[:3]
-    assert [path[0] for path in details["path"]] == [details["scan"]["places"][i] for i in best]
+    assert len(set(details["scan"]["chosen"])) == 3
+    assert [path[0] for path in details["path"]] == [details["scan"]["places"][i] for i in details["scan"]["chosen"]]
 
 
 def test_a_scan_that_was_claimed_and_lost_begins_in_the_middle_and_is_not_drawn_again(tmp_path) -> None:
     file = tmp_path / "gibo.jsonl"
     release(problem(trials=2, file=file))
     kept = file.read_text().splitlines(keepends=True)
-    at = next(i for i, line in enumerate(kept) if '"keep": "scan"' in line)
+    at = next(i for i, line in enumerate(kept) if '"keep": "place"' in line)
     file.write_text("".join(kept[:at]))
     details = release(problem(trials=2, file=file)).value.details
     assert details["path"][0][0] == dict.fromkeys("abcd", 0.5)
-    assert details["scan"]["scores"] == [None] * 32
-    assert '"keep": "scan"' not in file.read_text()
+    assert details["scan"]["chosen"] == [0]
+    assert '"keep": "place"' not in file.read_text()
 
 
 def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_path) -> None:
@@ -271,7 +299,7 @@ def test_a_journal_of_an_earlier_version_is_refused_before_any_evaluation(tmp_pa
     def never(params):
         raise AssertionError("evaluated")
 
-    with pytest.raises(BadInput, match=r"other terms: settings\.scan was null, now 32.*use another folder"):
+    with pytest.raises(BadInput, match=r"other terms: settings\.scan was null, now 64.*use another folder"):
         release(problem(never, trials=2, file=file))
 
 
@@ -297,7 +325,7 @@ def test_whole_numbers_and_log_scales_go_through_the_space() -> None:
 
     def losses(params):
         assert isinstance(params["depth"], int)
-        return np.full(N, 0.02 * (params["depth"] - 6) ** 2 + 0.05 * (math.log10(params["rate"]) + 2) ** 2)
+        return np.full(N, 0.01 * (params["depth"] - 6) ** 2 + 0.05 * (math.log10(params["rate"]) + 2) ** 2)
 
     made = release(problem(losses, space=space, trials=40))
     assert made.value.params["depth"] in (5, 6, 7)
@@ -350,8 +378,7 @@ def test_places_that_coincide_are_evaluated_once() -> None:
     assert len(seen) <= 3
     seen.clear()
     p = problem(losses, space=space, trials=1)
-    assert len(p.places) == 3  # of 32 that were asked for
-    assert p.scanning.scale == pytest.approx(math.sqrt(3 / 0.3) / N, rel=1e-8)
+    assert len(p.places) == 3  # of 64 that were asked for
     release(p)
     assert sorted(seen[:3]) == [0, 1, 2]
 

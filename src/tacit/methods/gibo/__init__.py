@@ -6,9 +6,9 @@
 
 Replacing one record moves the mean of clipped gradients by at most 2B/n. T of them, each with Gaussian noise of
 standard deviation 2 B sqrt(T) / (n mu) per coordinate, are together mu-GDP, whatever B is. Where the next evaluations
-take place, how far to step and when to stop depend on released values only. Noisy mean losses, of the places among
-which the first point is chosen and of final points, are paid for from the same budget: squares of mu add up. Proof:
-docs/proofs/gibo.md.
+take place, how far to step and when to stop depend on released values only. One draw of the exponential mechanism names
+the first point, and a noisy mean is the final point's score; both are paid for from the same budget: squares of mu add
+up. Proof: docs/proofs/gibo.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +25,24 @@ import numpy as np
 
 from tacit.errors import BadInput
 from tacit.methods.gibo.design import (
-    SCAN,
+    RATES,
     DescentSettings,
     Designs,
     clipping_of,
     first_points,
-    has_steps,
     path_share,
     shares,
     suggest_clip,
 )
 from tacit.methods.gibo.steps import rule
 from tacit.methods.observed import UNIT
+from tacit.methods.pool import Choice
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.release import Release, digest
@@ -57,7 +57,6 @@ CLAIM = (
     "converges to a local optimum up to a privacy-dependent error, for smooth losses; the guarantee needs no such thing"
 )
 LOUD = 1.0  # noise whose norm exceeds this share of the largest possible mean gradient is refused unless accepted
-LEAD = 3.0  # standard deviations of the noise by which a scanned place must beat the middle
 FILE = METHODS["gibo"].journal
 
 
@@ -69,21 +68,22 @@ class GradientSearch:
     settings: DescentSettings
     file: Path | None = None  # the journal
     mechanism: GradientMean = field(init=False)  # of one step
-    scanning: BoundedMean | None = field(init=False)  # of one place where a descent may begin
+    choice: Choice | None = field(init=False)  # of one place where a descent begins
     scoring: BoundedMean | None = field(init=False)  # of one final point, if scores are paid for
 
     def __post_init__(self) -> None:
         task, budget = self.task, self.task.price
         if not budget.mu() > 0:
             raise BadInput("the budget must be positive: mu = 0 allows no release")
-        if (scan := self._mean(self.settings.scan_budget, SCAN)) is not None:
+        if (choice := self._choice()) is not None:
             low, high = task.objective.bounds
-            object.__setattr__(self, "settings", self.settings.settle(scan.scale / (high - low)))
+            object.__setattr__(self, "settings", self.settings.settle(choice.scale / (high - low)))
+        object.__setattr__(self, "settings", self.settings.with_rate(self._loudness()))
         s, records, size = self.settings, task.objective.records, task.space.dimensions
         each = split(Budget.gdp(budget.mu() * path_share(s)), task.trials)
         gradient = GradientMean(records, clip=s.clip, size=size, budget=each, unit=UNIT, noise=task.noise)
         object.__setattr__(self, "mechanism", gradient)
-        object.__setattr__(self, "scanning", self._mean(s.scan_budget, self.starting_places))
+        object.__setattr__(self, "choice", self._choice())
         object.__setattr__(self, "scoring", self._mean(s.score_budget, s.starts))
         self._refuse_loud_noise()
 
@@ -92,11 +92,17 @@ class GradientSearch:
         """Where descents may begin (places, d)."""
         return first_points(self.settings, self.task.space, self.task.seed)
 
-    @property
-    def starting_places(self) -> int:
-        """How many there are; known beforehand where no two can coincide."""
-        scan, real = self.settings.scan, all(not has_steps(d) for d in self.task.space.distributions.values())
-        return scan if scan and real else len(self.places)
+    def _choice(self) -> Choice | None:
+        """One draw of a place; as many as there are starts have their share of the squared budget together."""
+        if not self.settings.scan_budget:
+            return None
+        share = self.settings.scan_budget / self.settings.starts
+        return Choice(self.task.objective, Budget.gdp(self.task.price.mu() * math.sqrt(share)), self.task.noise)
+
+    def _loudness(self) -> float:
+        """The norm of a gradient's noise, as a share of the clipping norm."""
+        mu = self.task.price.mu() * path_share(self.settings)
+        return 2 * math.sqrt(self.task.trials * self.task.space.dimensions) / (self.task.objective.records * mu)
 
     def _mean(self, share: float | None, places: int) -> BoundedMean | None:
         """Of one of so many noisy mean losses, which have this share of the squared budget together."""
@@ -121,7 +127,8 @@ class GradientSearch:
         budget = self.task.price
         if self.task.noise.simulated:
             return Guarantee.none(SIMULATED, UNIT)
-        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
+        premises = LOSSES if self.choice is None else (*LOSSES, UNTIMED)
+        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=premises)
         return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
     def terms(self) -> dict[str, Any]:
@@ -152,7 +159,7 @@ def descend(
 ) -> GradientPath:
     """Algorithm 1 (and, with design="adaptive", Algorithm 2) from theta; line numbers are Algorithm 1's."""
     s, memory = p.settings, dict[str, Array]()
-    designs, move = Designs(s, p.task.space, steps), rule(s.step, s.rate)
+    designs, move = Designs(s, p.task.space, steps), rule(s.step, s.rate or RATES[0])
     points, gradients, traces, evaluations = [theta], list[list[float] | None](), list[float](), 0
     for t in range(steps):  # line 3
         made = designs.at(theta, t)  # lines 4 and 5: no data value
@@ -196,12 +203,13 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     """Pay for everything, descend, and release the path and its final point.
 
     Guarantee. mu-GDP for one validation record replaced, unconditional: whatever the objective, the losses and B are.
-    It covers the scan, the whole path, every noisy gradient, the final point and its score where one is paid for.
+    It covers the choice of the first point, the whole path, every noisy gradient, the final point and its score.
     Follows. Sopa et al. (2025), Algorithms 1 and 2, Lemma 3.1, section 3.4, Remark 4.1.
-    Differs. The first point is the best of several by a noisy mean loss, unless start is given or scan=0. Places in
-    closed form by default, in a radius that shrinks; losses are centred per record; near a wall the design shrinks
-    and is centred inside; clipped gradients are rounded to whole steps of B/2^32, and the noise is wider by one part
-    in 1e9 for it. The final point is a mean of released points, unless average=0.
+    Differs. The first point is drawn among several by the exponential mechanism, unless start is given or scan=0.
+    Places in closed form by default, in a radius that shrinks; losses are centred per record; near a wall the design
+    shrinks and is centred inside; clipped gradients are rounded to whole steps of B/2^32, and the noise is wider by
+    one part in 1e9 for it. The final point is a mean of released points, unless average=0, and has a score, unless
+    score_budget=0.
     Edges. A record whose losses are not all finite contributes a zero gradient, silently. A step lost in a crash
     after its noise may have been drawn is skipped, never drawn again.
     """
@@ -209,13 +217,13 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     task, places, lengths = p.task, p.places, shares(s, p.task.trials)
     promise = Promise(p.guarantee(), None, f"gibo: {task.trials} steps, run {{run}}", p.terms())
     claims = Claims(Journal(p.file), promise, ledger=task.ledger)
-    scan = _observe_means(p, claims, "scan", p.scanning, places)
-    begins = places[_rank(p, _favour_middle(p, scan))[: s.starts]]
+    chosen = _choose_places(p, claims, places)
+    begins = places[chosen]
     descents = enumerate(zip(begins, lengths, strict=True))
     runs = [descend(p, claims, i, theta, steps, tell) for i, (theta, steps) in descents]
     finals = [run.final(s.average) for run in runs]
     scores = _observe_means(p, claims, "scores", p.scoring, np.array(finals))
-    value = _summarise(p, runs, finals, scores, scan)
+    value = _summarise(p, runs, finals, scores, chosen)
     claims.settle(digest(value))
     return Release(value, p.guarantee(), claims.payment)
 
@@ -235,15 +243,24 @@ def _observe_means(
     return drawn or [None] * len(places)
 
 
-def _favour_middle(p: GradientSearch, scan: list[float | None]) -> list[float | None]:
-    """Noisy mean losses of the scan, the middle's improved by more than the noise of all these places explains.
+def _choose_places(p: GradientSearch, claims: Claims, places: Array) -> list[int]:
+    """Numbers of the places where descents begin: drawn one after the other, or the first if there is no such draw."""
+    first = list(range(p.settings.starts))
+    if p.choice is None:
+        return first
+    choice, o, listed = p.choice, p.task.objective, p.task.space.params(places)
+    # sums in whole steps; this mechanism draws nothing
+    adding = BoundedMean(o.records, o.bounds, budget=Budget.gdp(1.0), higher_is_better=o.higher_is_better, unit=UNIT)
 
-    Where no place is clearly better, the middle is nearer to a good one than a place drawn by chance.
-    """
-    if p.scanning is None or scan[0] is None:
-        return scan
-    better = 1.0 if p.task.objective.higher_is_better else -1.0
-    return [scan[0] + better * LEAD * p.scanning.scale, *scan[1:]]
+    def draw(totals: list[int]) -> list[int]:
+        left, drawn = list(range(len(places))), list[int]()
+        for _ in first:
+            drawn.append(left.pop(choice.draw([totals[i] for i in left])))
+        return drawn
+
+    evaluate = partial(loss_totals, o, adding, listed, executor=p.task.executor)
+    drawn: list[int] | None = claims.draw("place", evaluate, draw)
+    return first if drawn is None else [int(i) for i in drawn]
 
 
 def _rank(p: GradientSearch, scores: Sequence[float | None]) -> list[int]:
@@ -257,7 +274,7 @@ def _summarise(
     runs: list[GradientPath],
     finals: list[Array],
     scores: list[float | None],
-    scan: list[float | None],
+    chosen: list[int],
 ) -> Tuned:
     params, best = p.task.space.params(np.array(finals)), _rank(p, scores)[0]
     details: dict[str, Any] = {
@@ -273,9 +290,9 @@ def _summarise(
         "lost_steps": sum(g is None for run in runs for g in run.gradients),
         "chosen_start": best,
     }
-    if p.scanning is not None:
-        details["evaluations"] += len(scan)
-        details["scan"] = {"places": p.task.space.params(p.places), "scores": scan, "deviation": p.scanning.scale}
+    if p.choice is not None:
+        details["evaluations"] += len(p.places)
+        details["scan"] = {"places": p.task.space.params(p.places), "chosen": chosen, "choice_noise": p.choice.scale}
     if p.scoring is not None:
         details["evaluations"] += len(scores)
         details["score"] = "a noisy mean at the final point" + ", the best of several" * (len(scores) > 1)

@@ -23,10 +23,12 @@ KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52"
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
 # Measured, not chosen by taste: tacit-bench gibo_defaults, its figures in benchmarks/results/gibo_defaults.json.
-RADIUS, LENGTHSCALE, RATE, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, 0.2, 0.25, 0.5, 1, 32
-# Shares of the squared budget, if nothing else was said: for choosing where to begin, and among several starts.
-SCANNED, SCORED = 0.3, 0.1
-QUIET = 0.03  # a scan is made if its noise is at most this share of the bounds' width: above, chance would choose
+RADIUS, LENGTHSCALE, RATES, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, (0.1, 0.2), 0.25, 0.5, 1, 64
+DIAGONAL = 15  # of the places where a descent may begin: those with all coordinates equal
+# Shares of the squared budget, if nothing else was said: for choosing where to begin, and for the score.
+SCANNED, SCORED = 0.2, 0.1
+QUIET = 0.05  # a first point is drawn if the draw's noise is at most this share of the bounds' width
+LOUD_STEPS = 0.1  # noise of a gradient above this share of the clipping norm: the smaller rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +47,14 @@ class DescentSettings:
     evaluation_noise standard deviation of noise on evaluations, for a kernel of variance 1 (section 3.4)
     centring         subtract from each record's losses their own mean over the places ("mean"), the record's own
                      loss at theta ("theta": one more evaluation), or nothing ("none", as published)
-    step, rate       "adagrad", "adam", "momentum" or "plain", and its rate
-    starts, start    number of descents that share the budget; where they begin, if you know better than the scan
-    scan             number of scattered places, the middle among them, observed privately before the first step: the
-                     best is where a descent begins. Default 32; 0 if ``start`` is given, or if the noise on a place
-                     would be above 3% of the bounds' width
-    scan_budget      share of the squared budget for the scan; default 0.3
-    score_budget     share of the squared budget for scoring final points; 0.1 with several starts, else 0
+    step, rate       "adagrad", "adam", "momentum" or "plain", and its rate. Default 0.2, or 0.1 where the norm of a
+                     gradient's noise, 2 sqrt(T d) / (n mu'), is above 0.1 of the clip
+    starts, start    number of descents that share the budget; where they begin, if you know better than a draw
+    scan             number of places, on the diagonal of the cube and scattered, among which one draw of the
+                     exponential mechanism names where a descent begins. Default 64; 0 if ``start`` is given, or if
+                     the draw's noise would be above 5% of the bounds' width
+    scan_budget      share of the squared budget for that draw; default 0.2
+    score_budget     share of the squared budget for scoring final points; default 0.1
     average          share of a descent's last points whose mean is its final point; 0 takes the last one
     """
 
@@ -66,7 +69,7 @@ class DescentSettings:
     tolerance: float | None = None
     centring: str = "mean"
     step: str = "adagrad"
-    rate: float = RATE
+    rate: float | None = None
     starts: int = STARTS
     start: Any = None
     scan: int | None = None
@@ -96,7 +99,8 @@ class DescentSettings:
         choice("kernel", self.kernel, tuple(KERNELS))
         choice("centring", self.centring, CENTRING)
         choice("step", self.step, RULES)
-        positive("rate", self.rate)
+        if self.rate is not None:
+            positive("rate", self.rate)
         count("starts", self.starts)
         if not 0 <= real("average", self.average) <= 1:
             raise BadInput(f"average must be in [0, 1], got average={self.average!r}")
@@ -109,7 +113,7 @@ class DescentSettings:
             raise BadInput(f"lengthscale must be one number or {d} of them, one for each parameter") from None
         settled = replace(self, lengthscale=tuple(positive("lengthscale", float(l)) for l in lengths))
         share = settled.score_budget
-        share = (SCORED if self.starts > 1 else 0.0) if share is None else probability("score_budget", share, zero=True)
+        share = SCORED if share is None else probability("score_budget", share, zero=True)
         if self.starts > 1 and not share:
             raise BadInput("several starts need score_budget > 0: the best of them is chosen by a paid score")
         return replace(settled, score_budget=share)._with_scan()._with_places(space)
@@ -119,6 +123,12 @@ class DescentSettings:
         if self.scan is not None:
             return self
         return replace(self, scan=SCAN) if deviation <= QUIET else replace(self, scan=0, scan_budget=0.0)
+
+    def with_rate(self, loudness: float) -> DescentSettings:
+        """With a step rate, where that was left open: by the norm of a gradient's noise, as a share of the clip."""
+        if self.rate is not None:
+            return self
+        return replace(self, rate=RATES[0] if loudness > LOUD_STEPS else RATES[1])
 
     def _with_scan(self) -> DescentSettings:
         scan = (SCAN if self.start is None else 0) if self.scan is None else count("scan", self.scan, least=0)
@@ -270,9 +280,12 @@ def first_points(settings: DescentSettings, space: Space, seed: int) -> Array:
         raise BadInput(f"{len(listed)} starting points were given for starts={settings.starts}")
     first = space.cube(listed) if listed else np.full((1, d), 0.5)
     more = (settings.scan or settings.starts) - len(first)
-    places = np.concatenate([first, sobol_points(d, more, seed)]) if more else first
     if not settings.scan:
-        return places
+        return np.concatenate([first, sobol_points(d, more, seed)]) if more else first
+    pairs = min(DIAGONAL // 2, more // 4)  # on either side of the middle
+    line = [k / (2 * pairs + 2) for k in range(1, 2 * pairs + 2) if k != pairs + 1]
+    scattered = sobol_points(d, more - len(line), seed) if more > len(line) else first[:0]
+    places = np.concatenate([first, *(np.full((1, d), u) for u in line), scattered])
     distinct = {repr(params): place for params, place in zip(space.params(places), places, strict=True)}
     return np.array(list(distinct.values())) if len(distinct) >= settings.starts else places
 

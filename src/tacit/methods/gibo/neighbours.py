@@ -8,25 +8,29 @@ from typing import Any
 import numpy as np
 
 from tacit.methods.neighbours import Neighbours, unit_space
+from tacit.methods.surrogate import sobol_points
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget
 from tacit.space import Array
 
 
 def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2) -> Neighbours:
-    """One record whose losses and gradient go from one end to the other."""
+    """One record whose gradient turns round, and whose losses go up at one first place and down at the other."""
+    between = (0.5 * parameters + float(sobol_points(parameters, 1, 0).sum())) / 2
 
     def losses(slope: float) -> Callable[[dict[str, Any]], Array]:
         steep = np.r_[slope, np.zeros(records - 1)]
-        return lambda params: np.asarray(steep * sum(params.values()))
+        return lambda params: np.asarray(steep * (sum(params.values()) - between))
 
     def outputs(value: Tuned) -> list[float]:
         seen = value.details
-        return [float(x) for released in (seen["scan"]["scores"], *seen["gradients"][0]) for x in released]
+        drawn = (seen["scan"]["chosen"], *seen["gradients"][0], [value.score])
+        return [float(x) for released in drawn for x in released]
 
     about = (
-        f"a scan of 2 places and {trials} steps over {records} records and {parameters} parameters, every noisy mean "
-        "and gradient; one record's loss goes from bound to bound, its gradient, clipped to norm B, to its opposite"
+        f"a draw between 2 places and {trials} steps over {records} records and {parameters} parameters, every noisy "
+        "gradient and the score; one record's losses go from bound to bound, up at one place and down at the other, "
+        "its gradient, clipped to norm B, to its opposite"
     )
     sides = (losses(-1e3), losses(1e3))
     space = unit_space(parameters)
