@@ -226,9 +226,7 @@ def test_the_recommended_call_runs() -> None:
 def test_what_is_recommended_has_the_least_expected_loss() -> None:
     plan = made(records=5000)
     able = [o for o in plan.outlooks if o.guarantee.unconditional and o.measured]
-    scored = [o for o in able if not o.method.startswith("gibo")]
     chosen = plan[plan.recommendation.method]
-    assert chosen.mean == min(o.mean for o in scored)
     assert chosen.mean <= min(o.mean for o in able) + 0.05 * plan.case.spread
 
 
@@ -345,12 +343,6 @@ def test_the_choice_is_the_one_that_was_measured_best(records: int, dimensions: 
     stages = records == 5000 and dimensions > 2
     assert plan.recommendation.method == ("staged" if stages else "pool_many")
     assert "evaluations" in plan.recommendation.reason
-
-
-def test_a_method_without_a_score_says_so() -> None:
-    plan = made(records=5000, dimensions=20, trials=50, spread=0.1)
-    assert "no score" in str(plan)
-    assert all(("no score" in " ".join(o.notes)) == o.method.startswith("gibo") for o in plan.outlooks)
 
 
 def test_a_plan_loads_no_optimisers_statistics_or_tables() -> None:

@@ -40,7 +40,6 @@ class Method:
     why: str = ""  # no other notions
     conditional: bool = False  # the guarantee rests on a model of the data
     resumable: bool = False  # what it saw is released, so it may be kept and an interrupted run goes on
-    scores: bool = True  # releases a score if nothing else is asked for
     laplace: bool = False  # the noise of its score; Gaussian otherwise
     refuses: tuple[str, ...] = ()  # fields of a Task that it has no use for
     refuses_because: str = ""
@@ -171,7 +170,6 @@ _LISTED = (
         notions=GAUSSIAN,
         why=NEVER_PURE,
         resumable=True,
-        scores=False,
         refuses=("storage", "candidates", "at_once"),
         refuses_because="follows gradients and keeps its own journal in out",
         function="tacit.methods.gibo:run",

@@ -11,8 +11,8 @@ from tacit.methods.outlook import Outlook
 from tacit.planning.measured import LANDSCAPES
 from tacit.privacy.guarantee import LETTER, Budget
 
-NO_SCORE = "releases no score unless one is paid for besides"
-SILENCE = 0.05  # of the spread: what a method without a score must be better by
+OUTDATED = "its loss was measured with earlier defaults, not with those of this version"
+LEAD = 0.05  # of the spread: what a method whose loss is outdated must be better by
 WORTH = 0.9  # of what the middle of the space loses: a search that expects to lose more is not worth its budget
 
 
@@ -33,18 +33,17 @@ class Recommendation:
 def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     """The least mean of both landscapes; if nothing beats the middle of the space, to spend nothing.
 
-    A method that releases no score is recommended only if it is clearly better.
+    A method whose loss was measured with earlier defaults is recommended only if it is clearly better.
     """
     middle = next(o for o in outlooks if o.method == "middle")
     able = [o for o in outlooks if o.guarantee.unconditional and o.measured and not o.unavailable]
     worth = [o for o in able if o.mean < WORTH * middle.mean]
     if not worth:
         return _advise_nothing(case, middle, able)
-    best = min(worth, key=lambda o: o.mean + (SILENCE * case.spread if NO_SCORE in o.notes else 0.0))
+    best = min(worth, key=lambda o: o.mean + (LEAD * case.spread if OUTDATED in o.notes else 0.0))
     one, two = (best.measured[landscape].mean for landscape in LANDSCAPES)
-    which = " and a score" if any(o.mean < best.mean for o in worth) else ""
     reasons = [
-        f"{best.method} has the least expected loss among methods with an unconditional guarantee{which}: {one:.2g} if "
+        f"{best.method} has the least expected loss among methods with an unconditional guarantee: {one:.2g} if "
         f"the scores have one valley, {two:.2g} if they have two (the middle of the space loses "
         f"{middle.measured[LANDSCAPES[0]].mean:.2g} and {middle.measured[LANDSCAPES[1]].mean:.2g})"
     ]
@@ -54,9 +53,6 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
             reasons.append(
                 f"If you know that there is {_valleys(landscape)}: {other.method}, {_loss(other, landscape)}"
             )
-    if NO_SCORE in best.notes:
-        with_score = [o.method for o in sorted(worth, key=lambda o: o.mean) if NO_SCORE not in o.notes]
-        reasons.append(f"It {NO_SCORE}" + "".join(f"; the best with one is {name}" for name in with_score[:1]))
     if best.evaluations > case.trials:
         reasons.append(_cost_of_evaluations(case, best, worth))
     if best.refused:

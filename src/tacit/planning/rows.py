@@ -11,10 +11,8 @@ from tacit.methods.outlook import Forecast, Measured, Outlook
 from tacit.methods.registry import METHODS, load
 from tacit.planning import measured
 from tacit.planning.measured import LANDSCAPES
-from tacit.planning.recommend import NO_SCORE
+from tacit.planning.recommend import OUTDATED
 from tacit.privacy.guarantee import Guarantee
-
-OUTDATED = "its loss was measured with earlier defaults, not with those of this version"
 
 
 def _middle(case: Case) -> Outlook:
@@ -48,6 +46,4 @@ def outlook(forecast: Forecast, case: Case) -> Outlook:
         why = str(refusal)
         return Outlook(forecast.name, Guarantee.none(why, UNIT), 0, unavailable=why)
     outdated = forecast.defaults is not None and forecast.defaults() != measured.document()["gibo_defaults"]
-    method = METHODS.get(made.arguments.get("method", ""))
-    silent = method is not None and not method.scores
-    return replace(made, measured=known, notes=(*made.notes, *[OUTDATED] * outdated, *[NO_SCORE] * silent))
+    return replace(made, measured=known, notes=(*made.notes, *[OUTDATED] * outdated))
