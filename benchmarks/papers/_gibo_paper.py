@@ -11,8 +11,8 @@ import numpy as np
 import tacit
 from benchmarks.harness.charts import steps
 from benchmarks.harness.parts import keep_piece
-from tacit.methods.gibo import LEAD, GradientSearch, release
-from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATE, SCAN, SCANNED, DescentSettings
+from tacit.methods.gibo import GradientSearch, release
+from tacit.methods.gibo.design import AVERAGE, CLIP, RADIUS, RATES, SCAN, SCANNED, SCORED, DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
@@ -41,7 +41,7 @@ def descend(
     low, high = np.asarray(low, float), np.asarray(high, float)
     space = tacit.Space({f"x{j}": tacit.Float(a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))})
     asked = Objective(lambda params: losses(np.array(list(params.values()))), n, BOUNDS)
-    settings = DescentSettings.of({"average": 0.0, **options}, BOUNDS, space)
+    settings = DescentSettings.of({"average": 0.0, "score_budget": 0.0, **options}, BOUNDS, space)
     made = release(
         GradientSearch(Task(asked, space, Budget.gdp(mu), T, noise=noise, accept_noise=True), settings)
     ).value
@@ -54,7 +54,7 @@ def held(claim: str, yes: bool, more: str = "") -> str:
 
 def piece(name: str, seed: int, work: Callable[[], tuple[dict[str, Any], dict[str, Any]]]) -> tuple[Any, Any]:
     """One repeat of a long experiment, final losses and traces by method, kept so that a second run goes on."""
-    settings = repr((RADIUS, SCAN, SCANNED, LEAD, RATE, CLIP, AVERAGE))
+    settings = repr((RADIUS, SCAN, SCANNED, SCORED, RATES, CLIP, AVERAGE))
     ends, traces = keep_piece("gibo_paper", {"experiment": name, "seed": seed, "defaults": settings}, work)
     return ends, traces
 

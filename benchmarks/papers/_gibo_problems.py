@@ -132,23 +132,23 @@ def waves(d: int, n: int, seed: int) -> Problem:
 
 
 def lengths(d: int, n: int, seed: int, train: int = 80) -> Problem:
-    """Length-scales in [0, 5] of a Gaussian-process regression, as in Sopa et al., section 4.3, but smaller."""
+    """Length-scales in [0.05, 5], on a log scale, of a Gaussian-process regression: Sopa et al. 4.3, but smaller."""
     rng = np.random.default_rng((seed, d, 5))
-    true = 5 * (0.05 + 0.95 * rng.random(d))
-    X = rng.normal(size=(train + n, d))
+    true = 0.05 * 100 ** (0.5 + 0.5 * rng.random(d))
+    X = rng.normal(size=(train + n, d)) / math.sqrt(d)
     waves = rng.normal(size=(d, 500)) / true[:, None]
     f = np.sqrt(2 / 500) * np.cos(X @ waves + rng.uniform(0, 2 * np.pi, 500)) @ rng.normal(size=500)
     y = f + 0.1 * rng.normal(size=train + n)
 
     def losses(u: np.ndarray) -> np.ndarray:
-        S = X / np.maximum(5 * u, 0.05)
+        S = X / (0.05 * 100**u)
         A, B = S[:train], S[train:]
         a = (A * A).sum(axis=1)
         K = np.exp(-0.5 * np.maximum(a[:, None] + a - 2 * A @ A.T, 0)) + 0.01 * np.eye(train)
         k = np.exp(-0.5 * np.maximum((B * B).sum(axis=1)[:, None] + a - 2 * B @ A.T, 0))
         return np.minimum(1.0, (y[train:] - k @ np.linalg.solve(K, y[:train])) ** 2)
 
-    return _made("lengths", d, n, losses, true / 5, seed)
+    return _made("lengths", d, n, losses, np.log(true / 0.05) / math.log(100), seed)
 
 
 def basins(d: int, n: int, seed: int) -> Problem:
