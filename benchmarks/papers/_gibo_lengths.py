@@ -77,29 +77,37 @@ WHERE = {"uniform": "4.3", "normal": "4.3 with normal inputs:"}
 SILENT = "GIBO without noise"
 
 
-def private_best(tried: list[np.ndarray], seed: int, mu: float = MU) -> int:
+def private_best(tried: list[np.ndarray], seed: int, mu: float = MU, bounds: tuple[float, float] = BOUNDS) -> int:
     """Which of these losses (n,) private random search answers with."""
     each = split(Budget.gdp(mu), len(tried))
-    mean = BoundedMean(len(tried[0]), BOUNDS, budget=each, noise=Simulation(np.random.default_rng((seed, 10))))
+    mean = BoundedMean(len(tried[0]), bounds, budget=each, noise=Simulation(np.random.default_rng((seed, 10))))
     return int(np.argmin([mean.draw(mean.total(losses)) for losses in tried]))
 
 
-def selected(tried: list[np.ndarray], seed: int, mu: float = MU) -> int:
+def selected(tried: list[np.ndarray], seed: int, mu: float = MU, bounds: tuple[float, float] = BOUNDS) -> int:
     """Which of these losses (n,) one draw of the exponential mechanism names."""
-    asked = Objective(len, len(tried[0]), BOUNDS)
-    adding = BoundedMean(len(tried[0]), BOUNDS, budget=Budget.gdp(1.0))
+    asked = Objective(len, len(tried[0]), bounds)
+    adding = BoundedMean(len(tried[0]), bounds, budget=Budget.gdp(1.0))
     choice = Choice(asked, Budget.gdp(mu), Simulation(np.random.default_rng((seed, 11))))
     return choice.draw([adding.total(losses) for losses in tried])
 
 
-def observed(f: Callable[..., Any], low: Any, high: Any, records: int, seed: int, mu: float = MU) -> float:
+def observed(
+    f: Callable[..., Any],
+    low: Any,
+    high: Any,
+    records: int,
+    seed: int,
+    mu: float = MU,
+    bounds: tuple[float, float] = BOUNDS,
+) -> float:
     """The mean loss that 40 private observations find."""
     space = {f"x{j}": tacit.Float(a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))}
     made = tacit.tune(
         lambda params: f(np.array(list(params.values()))),
         space,
         records=records,
-        bounds=BOUNDS,
+        bounds=bounds,
         budget=Budget.gdp(mu),
         trials=40,
         noise=Simulation(seed),

@@ -35,13 +35,21 @@ class Recorder(Simulation):
 
 
 def descend(
-    losses: Callable[..., Any], low: Any, high: Any, n: int, mu: float, T: int, noise: Any, options: Any
+    losses: Callable[..., Any],
+    low: Any,
+    high: Any,
+    n: int,
+    mu: float,
+    T: int,
+    noise: Any,
+    options: Any,
+    bounds: tuple[float, float] = BOUNDS,
 ) -> Any:
     """A run in a box given by its corners (d,); ``losses(x)`` takes a point of it. Its path and result."""
     low, high = np.asarray(low, float), np.asarray(high, float)
     space = tacit.Space({f"x{j}": tacit.Float(a, b) for j, (a, b) in enumerate(zip(low, high, strict=True))})
-    asked = Objective(lambda params: losses(np.array(list(params.values()))), n, BOUNDS)
-    settings = DescentSettings.of({"average": 0.0, "score_budget": 0.0, **options}, BOUNDS, space)
+    asked = Objective(lambda params: losses(np.array(list(params.values()))), n, bounds)
+    settings = DescentSettings.of({"average": 0.0, "score_budget": 0.0, **options}, bounds, space)
     made = release(
         GradientSearch(Task(asked, space, Budget.gdp(mu), T, noise=noise, accept_noise=True), settings)
     ).value

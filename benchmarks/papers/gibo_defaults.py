@@ -4,7 +4,8 @@ The figure is the mean regret of the final point, 0 at the best known point and 
 bowl, valley, errors (zero-one losses), waves, lengths (length-scales of a Gaussian process), basins (two, the poorer
 nearer to the middle) and plateau (a hole in a plain), each in 5 and 10 dimensions with 300 records, T = 25 steps,
 mu = 0.5 for everything: hard enough to tell settings apart. Whether to draw the first point is tried once more with
-3,000 records. Notes give the regret by kind. The seeds are not those of the paper's experiments, where the defaults are tried afterwards.
+3,000 records. Notes give the regret by kind. The seeds are not those of the paper's experiments, where the defaults are
+tried afterwards.
 """
 
 from __future__ import annotations
