@@ -49,7 +49,6 @@ def main() -> None:
         method="gibo",
         design="simplex",
         clip=clip,
-        score_budget=0.1,
         progress=False,
     )
     value = release.value
