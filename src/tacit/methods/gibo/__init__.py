@@ -30,6 +30,7 @@ from tacit.methods.gibo.design import (
     Designs,
     clipping_of,
     first_points,
+    has_steps,
     path_share,
     shares,
     suggest_clip,
@@ -91,6 +92,12 @@ class GradientSearch:
     def places(self) -> Array:
         """Where descents may begin (places, d)."""
         return first_points(self.settings, self.task.space, self.task.seed)
+
+    @property
+    def starting_places(self) -> int:
+        """How many there are; known beforehand where no two can coincide."""
+        scan, real = self.settings.scan, all(not has_steps(d) for d in self.task.space.distributions.values())
+        return scan if scan and real else len(self.places)
 
     def _choice(self) -> Choice | None:
         """One draw of a place; as many as there are starts have their share of the squared budget together."""

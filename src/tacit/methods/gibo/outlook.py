@@ -51,7 +51,7 @@ def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -
     p = search(True)
     sigma, clip, one = p.mechanism.scale, settings.clip, min(shares(settings, steps))
     each = Designs(settings, space).at(np.full(d, 0.5), 0).new
-    more = (len(p.places) if p.choice is not None else 0) + (settings.starts if p.scoring is not None else 0)
+    more = (p.starting_places if p.choice is not None else 0) + (settings.starts if p.scoring is not None else 0)
     far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
     taken = f"{steps} step{'' if steps == 1 else 's'} of {each} evaluations"
     return Outlook(
