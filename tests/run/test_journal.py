@@ -61,7 +61,7 @@ def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, 
             assert gradients[t] == kept[name]
         assert (gradients[t] is None) == (name in lost)
     claims = [line["claim"] for line in lines(tmp_path) if "claim" in line]
-    assert len(claims) == len(set(claims)) == gibo_run.STEPS + 1  # the scan is one draw
+    assert len(claims) == len(set(claims)) == gibo_run.STEPS + 2  # the first point and the score are draws too
     (charge,) = charges(tmp_path)
     assert charge.drawn is not None
     again = gibo_run.run(tmp_path)
