@@ -169,7 +169,7 @@ def test_a_step_of_gibo_costs_two_evaluations_and_one_draw_a_dimension(
     d: int, work: Counts, ledger: tacit.Ledger
 ) -> None:
     asked, steps = Asked(), 6
-    tuned(asked, d, ledger, tacit.Budget.gdp(50.0), trials=steps, method="gibo", scan=0)
+    tuned(asked, d, ledger, tacit.Budget.gdp(50.0), trials=steps, method="gibo", scan=0, score_budget=0)
     # a cross has 2d places; a step releases d numbers; no surrogate is fitted and nothing is chosen
     assert asked.times == steps * 2 * d
     assert (work["draws"], work["choices"], work["fits"]) == (steps * d, 0, 0)
