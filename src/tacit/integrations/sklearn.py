@@ -272,8 +272,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def searches() -> tuple[str, ...]:
-    """The methods whose release can be kept here: of an epsilon with a delta, unconditional, with a score."""
-    fit = [m for m in METHODS.values() if "approximate" in m.notions and m.scores and not m.conditional]
+    """The methods whose release can be kept here: of an epsilon with a delta, unconditional."""
+    fit = [m for m in METHODS.values() if "approximate" in m.notions and not m.conditional]
     return tuple(m.name for m in fit)
 
 
