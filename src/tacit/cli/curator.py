@@ -1,4 +1,4 @@
-"""`tacit curator serve|grant|revoke|status|log`."""
+"""`tacit curator init|try|serve|grant|revoke|status|log`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit.cli.curator_init import init_command
+from tacit.cli.curator_try import try_command
 from tacit.cli.options import LedgerName, MaybeLedger, complete, parse_duration, split_numbers
-from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, mask_passwords, remark, this_command
+from tacit.cli.shell import PLAIN, AsJson, Quiet, ask_person, explain_stop, mask_passwords, remark, this_command
 from tacit.errors import BadInput, TacitError, count, extra
 
 curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
@@ -19,6 +21,9 @@ curator = typer.Typer(help="Hold rows that may not be shown, answer for single o
 State = Annotated[str, typer.Option(help="Folder, or PostgreSQL URL, in which the study survives.")]
 NAMED = "study"
 LASTS = "30d"  # a token, unless said otherwise
+
+curator.command("init", short_help="Make keys, ledger, state and a token, by asking.")(init_command)
+curator.command("try", short_help="Simulate what a modeler could find.")(try_command)
 
 
 @curator.command("serve", short_help="Publish a table once and answer queries.")
@@ -39,7 +44,9 @@ def serve_command(
     queries: Annotated[int, typer.Option(help="Most queries of all modelers together.")] = 100,
     per_modeler: Annotated[int | None, typer.Option(help="Most queries of one modeler.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds: makes answers private.")] = None,
-    answer_mu: Annotated[float, typer.Option(help="Privacy of one private answer, as mu of GDP.")] = 0.1,
+    answer_mu: Annotated[
+        float | None, typer.Option(help="Privacy of one private answer, as mu of GDP; its noise is width/mu.")
+    ] = None,
     charged: Annotated[
         str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=complete("each", "once"))
     ] = "each",
@@ -57,6 +64,7 @@ def serve_command(
     page_port: Annotated[int, typer.Option(help="Port of the curator's page, on this machine; 0 for any free.")] = 0,
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Publish without --scale, or with loud noise on answers.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,29 +78,31 @@ def serve_command(
     extra("fastapi", "service", "serving")
     extra("uvicorn", "service", "serving")
     from tacit.outsource.curator import Curator
-    from tacit.outsource.curator.rows import PrivateAnswers
+    from tacit.outsource.curator.foresight import private_answers
     from tacit.outsource.curator.server import bind, serve
     from tacit.outsource.curator.tokens import CURATOR
-    from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
 
-    answers = PrivateAnswers(bounds, Budget.gdp(answer_mu), charged) if bounds else None
+    answers = private_answers(bounds, answer_mu, charged)
+    divisors = split_numbers(scale)
     kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
         listening = stack.enter_context(bind(host, port, certificate=certificate, key=key, insecure=insecure))
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        frame, how = _load(rows, evaluate, columns)
+        terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance, "dimensions": dimensions}
+        terms |= {"scale": divisors[0] if divisors and len(divisors) == 1 else divisors, "queries": queries}
+        if not _is_published(state):
+            names = [str(c) for c in frame.columns if c is not how and c != how]
+            _look_ahead(names, terms | {"answers": answers}, transform, yes, quiet, as_json)
         held = Curator(
-            *_load(rows, evaluate, columns),
-            epsilon=epsilon,
-            delta=delta,
+            frame,
+            how,
+            **terms,
             transform=transform,
-            dimensions=dimensions,
-            scale=split_numbers(scale),
-            distance=distance,
             insist=insist,
             answers=answers,
-            queries=queries,
             per_modeler=per_modeler,
             state=state,
             name=NAMED,
@@ -224,6 +234,39 @@ def log_command(
         rows = f" rows {', '.join(map(str, line['rows']))}" if "rows" in line else ""
         what = f"{line['method']} {line['path']}{rows}: {line['status']}{often}"
         typer.echo(f"{line['time'][:19]}  {line['who'] or 'nobody'}  {what}")
+
+
+def _is_published(state: str) -> bool:
+    """Whether this state has a table already: then its terms are settled."""
+    from tacit.outsource.curator.state import State as Kept
+
+    try:
+        kept = Kept(state, NAMED, hold=False)
+    except TacitError:
+        return False  # whatever is wrong, the curator says
+    try:
+        return kept.terms() is not None
+    finally:
+        kept.close()
+
+
+def _look_ahead(names: list[str], terms: dict[str, Any], transform: str, yes: bool, quiet: bool, as_json: bool) -> None:
+    """Say what noise there will be, and refuse what nobody wants, or ask: a table is published once."""
+    from tacit.outsource.curator.foresight import foresee, refuse_loud_answers, refuse_no_scale
+
+    seen = foresee(names, **{**terms, "dimensions": terms["dimensions"] if transform == "noisy" else None})
+    for said in seen.remarks[transform != "noisy" :]:
+        remark(said, quiet)
+    try:
+        if terms["scale"] is None:
+            refuse_no_scale(names, yes)
+        refuse_loud_answers(seen, yes)
+    except BadInput as refusal:
+        if as_json or not sys.stdin.isatty():
+            raise
+        remark(str(refusal))
+        if ask_person("Publish all the same, yes or no", "no") not in ("y", "yes"):
+            raise
 
 
 def _tokens(state: str) -> Any:

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import config
+from tacit.cli.asking import Asker, read_float, read_interval, read_whole, usual_delta
 from tacit.cli.options import ALGORITHMS, MODELS, algorithm_names, complete
-from tacit.cli.shell import AsJson, ask_person, print_result, remark
-from tacit.errors import BadInput, choice, count, interval, positive, probability
+from tacit.cli.shell import AsJson, print_result, remark
+from tacit.errors import BadInput, choice, interval, positive, probability
 from tacit.files import write_file
 from tacit.methods.registry import METHODS
 
@@ -80,7 +81,7 @@ def init_command(
     """
     if file.exists() and not force:
         raise BadInput(f"{file} is there already and was left as it is; give --force to replace it, or --file NAME")
-    ask = _asker(yes, sys.stdin.isatty() and not as_json)
+    ask = Asker(yes, sys.stdin.isatty() and not as_json)
     goal = ask("goal", "What do you want to do: tune, pareto or outsource", "tune", goal, _one_of("goal", tuple(GOALS)))
     source = _ask_source(ask, table, objective, goal)
     rows = isinstance(source, Path)
@@ -89,7 +90,7 @@ def init_command(
         target = ask("target", f"Column to {verb}", None, target, lambda name: _check_column(Path(source), name))
     needed = not rows and goal == "tune"
     question = "How many records has it" + ("" if needed else " (0: not to be said)")
-    n = ask("records", question, None if needed else 0, records, lambda n: _whole_number("records", n, int(needed)))
+    n = ask("records", question, None if needed else 0, records, lambda n: read_whole("records", n, int(needed)))
     n = round(n * HELD) if rows and goal == "tune" else n
     price = _ask_price(ask, goal, n, epsilon, delta)
     payer: dict[str, Any] = {}
@@ -117,7 +118,7 @@ def init_command(
     if payer:
         tables["ledger.open"] = {"name": payer["ledger-name"], "ledger": payer["ledger"], **price}
         tables |= {"verify": {"ledger": payer["ledger"]}} if goal == "tune" else {}
-    text = HEAD.format(verb=GOALS[goal]) + "".join(_format_table(name, values) for name, values in tables.items())
+    text = HEAD.format(verb=GOALS[goal]) + "".join(format_table(name, values) for name, values in tables.items())
     config.parse(file, text, ctx.find_root().command)  # what is written can be read
     write_file(file, text)
     if rows:
@@ -129,45 +130,8 @@ def init_command(
     print_result(document, as_json, f"wrote {file}. Read it, then run: {', then '.join(steps)}")
 
 
-def _asker(yes: bool, person: bool) -> Any:
-    """An answer from the options, by default, or from the person at the keyboard, who is asked again after a slip."""
-
-    def ask(option: str, question: str, default: Any, given: Any, check: Callable[[Any], Any] = lambda a: a) -> Any:
-        if given is not None:
-            return check(given)
-        if yes and default is not None:
-            return check(default)
-        if not person:
-            remedy = "" if default is None or yes else f", or --yes to take {default}"
-            raise BadInput(f"nobody can be asked for --{option} here: give it{remedy}. {question}?")
-        while True:
-            try:
-                return check(ask_person(question, default))
-            except BadInput as slip:
-                remark(f"{slip}. Once more")
-
-    return ask
-
-
 def _one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], str]:
     return lambda value: choice(name, value, allowed)
-
-
-def _whole_number(name: str, value: Any, least: int) -> int:
-    try:
-        return count(name, int(str(value).replace(",", "").replace("_", "")), least=least)
-    except BadInput:
-        raise
-    except ValueError:
-        raise BadInput(f"{name} must be a whole number, got {value!r}") from None
-
-
-def _number(value: Any) -> Any:
-    """What was typed as a number, if it is one."""
-    try:
-        return float(value)
-    except ValueError:
-        raise BadInput(f"a number is needed, got {value!r}") from None
 
 
 def _ask_source(ask: Any, table: Path | None, objective: str | None, goal: str) -> Path | str:
@@ -208,12 +172,10 @@ def _check_column(table: Path, name: str) -> str:
 
 
 def _ask_price(ask: Any, goal: str, n: int, epsilon: float | None, delta: float | None) -> dict[str, float]:
-    digits, _, power = f"{1 / (10 * n) if n else 1e-6:.15e}".partition("e")
-    usual = float(f"{digits[0]}e{power}")  # rounded down: delta must not grow by rounding
     why = f"1/(10 n) for the {n} records protected" if n else "a tenth of one in the number of records, or less"
     if goal != "pareto":
-        epsilon = ask("epsilon", "Epsilon", 1.0, epsilon, lambda given: positive("epsilon", _number(given)))
-    part = ask("delta", f"Delta ({why})", usual, delta, lambda given: probability("delta", _number(given)))
+        epsilon = ask("epsilon", "Epsilon", 1.0, epsilon, lambda given: positive("epsilon", read_float(given)))
+    part = ask("delta", f"Delta ({why})", usual_delta(n), delta, lambda given: probability("delta", read_float(given)))
     return {"epsilon": epsilon or 1.0, "delta": part}
 
 
@@ -227,16 +189,8 @@ def _ask_bounds(ask: Any, bounds: tuple[float, float] | None, task: str | None) 
     """Public bounds of a loss; a classification has its own."""
     if bounds is None and task != TASKS[0]:
         of = "of the squared error, from public knowledge" if task else "of a loss, public"
-        bounds = ask("bounds", f"Bounds LOW,HIGH {of}", None if task else "0,1", None, _parse_bounds)
+        bounds = ask("bounds", f"Bounds LOW,HIGH {of}", None if task else "0,1", None, read_interval)
     return {} if bounds is None else {"bounds": interval("bounds", bounds)}
-
-
-def _parse_bounds(given: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(part) for part in str(given).replace(" ", ",").split(",") if part)
-    except ValueError:
-        raise BadInput(f"bounds must be two numbers LOW,HIGH, got {given!r}") from None
-    return interval("bounds", (low, high))
 
 
 def _warn_of_noise(n: int, bounds: tuple[float, float], price: dict[str, float]) -> None:
@@ -251,9 +205,10 @@ def _warn_of_noise(n: int, bounds: tuple[float, float], price: dict[str, float])
         remark(f"tacit tune will refuse this as it stands: {error}")
 
 
-def _format_table(name: str, values: dict[str, Any]) -> str:
+def format_table(name: str, values: dict[str, Any]) -> str:
     why = WHY if name in ("tune", "curator.serve") else {}
-    lines = ["", *([f"# {ABOUT[name]}"] if name in ABOUT else []), f"[{name}]"]
+    said = name in ABOUT and "scale" not in values  # what is there needs no hint
+    lines = ["", *([f"# {ABOUT[name]}"] if said else []), f"[{name}]"]
     for key, value in values.items():
         lines.append(f"{key} = {_format_value(value)}" + (f"  # {why[key]}" if key in why else ""))
     return "\n".join([*lines, ""])
@@ -264,4 +219,6 @@ def _format_value(value: Any) -> str:
         return "{" + ", ".join(f"{k} = {_format_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_format_value, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return repr(value) if isinstance(value, (int, float)) else json.dumps(str(value), ensure_ascii=False)

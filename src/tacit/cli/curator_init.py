@@ -1,0 +1,379 @@
+"""`tacit curator init`: everything a curator needs before the first query, made once and written down."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli import config
+from tacit.cli.asking import Asker, Check, read_float, read_interval, read_whole, usual_delta
+from tacit.cli.init import format_table
+from tacit.cli.options import complete, parse_duration, split_numbers
+from tacit.cli.shell import AsJson, Quiet, print_result, remark
+from tacit.errors import BadInput, choice, extra, positive, probability
+from tacit.files import create_private_folder, write_private
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Budget, Guarantee
+
+CERTIFICATE, KEY, STUDY = "certificate.pem", "key.pem", "study"
+HEAD = """\
+# The terms of a study, written by tacit curator init; read with tacit --config THIS_FILE curator serve.
+# Once the table is published, its terms stay: other ones need another folder.
+"""
+
+
+def init_command(
+    ctx: typer.Context,
+    rows: Annotated[Path | None, typer.Argument(help="A CSV or Parquet table.")] = None,
+    evaluate: Annotated[
+        str | None, typer.Option(help="Column, module:function of a row, or - for a person who types.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Input columns, with commas between; - for all others.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="For each column the change that counts as 1: public, commas between.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon of the published table.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Its delta; 1/(10 n) for n rows if left out.")] = None,
+    answers: Annotated[
+        str | None, typer.Option(help="open or private.", autocompletion=complete("open", "private"))
+    ] = None,
+    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Private answers: public bounds.")] = None,
+    answer_mu: Annotated[float | None, typer.Option(help="Private answers: mu of one; its noise is width/mu.")] = None,
+    charged: Annotated[
+        str | None,
+        typer.Option(help="Private answers: pay for each, or once.", autocompletion=complete("each", "once")),
+    ] = None,
+    queries: Annotated[int | None, typer.Option(help="Most queries of all modelers together.")] = None,
+    host: Annotated[str | None, typer.Option(help="Name or address under which modelers reach this machine.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    modeler: Annotated[str | None, typer.Option(help="Name of the first modeler, who is granted a token.")] = None,
+    lasts: Annotated[str, typer.Option("--for", help="How long the token is good for: 30d, 12h, or ever.")] = "30d",
+    certificate: Annotated[Path | None, typer.Option(help="A certificate that you have: PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its key: PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="No TLS here: a proxy on this machine has it.")
+    ] = False,
+    folder: Annotated[Path, typer.Option(help="Folder for keys, tokens, ledger and state.")] = Path("curator"),
+    state: Annotated[str | None, typer.Option(help="PostgreSQL URL of the state, instead of the folder.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Path or URL of the ledger's database, if not the folder's.")
+    ] = None,
+    ledger_name: Annotated[str | None, typer.Option(help="Name of the ledger in it.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Take the default of every question; accept noisy answers.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make keys, ledger, state and a modeler's token, and print the lines that start both sides.
+
+    Nothing is published and nothing is spent. What is there already is left as it is, so it may be run again.
+
+    \b
+    Examples:
+      tacit curator init
+      tacit curator init loans.csv --evaluate roi --scale 9000,0.04,5e4 \\
+        --epsilon 3 --host curator.example --modeler alice --folder loans --yes
+    """
+    extra("fastapi", "service", "serving")
+    from tacit.outsource.curator.certificate import host_name
+    from tacit.outsource.curator.foresight import LOUD, foresee, private_answers, refuse_loud_answers
+
+    if (certificate is None) != (key is None):
+        raise BadInput("TLS needs a certificate and its key, got only one of them")
+    ask = Asker(yes, sys.stdin.isatty() and not as_json)
+    path, frame = ask("rows", "The table, a .csv or .parquet file", None, rows, _read_rows)
+    how = ask("evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _named_in(frame))
+    asked = ask("columns", "Input columns, commas between (-: all others)", "-", columns, _columns_of(frame, how))
+    names = asked.split(",")
+    about = f"For {', '.join(names)}: the change that counts as 1, public, commas between"
+    sizes = ask("scale", about, None, scale, _scale_of(len(names)))
+    n = len(frame)
+    price = {
+        "epsilon": ask("epsilon", "Epsilon of the table", 3.0, epsilon, lambda v: positive("epsilon", read_float(v))),
+        "delta": ask(
+            "delta",
+            f"Delta (1/(10 n) for {n} rows)",
+            usual_delta(n),
+            delta,
+            lambda v: probability("delta", read_float(v)),
+        ),
+    }
+    most = ask("queries", "Most queries of all modelers together", 100, queries, lambda v: read_whole("queries", v))
+    noisy = _ask_answers(ask, answers, bounds, answer_mu, charged)
+    private = private_answers(**noisy) if noisy else None
+    where = ask("host", "Name or address under which modelers reach this machine", "localhost", host, host_name)
+    door = ask("port", "Port", 8733, port, _port)
+    who = ask("modeler", "Name of the first modeler", "modeler", modeler, _name)
+    seen = foresee(names, **price, scale=sizes, answers=private, queries=most)
+    refuse_loud_answers(seen, yes)
+
+    here = folder.expanduser().absolute()
+    shown = ",".join(f"{size:g}" for size in (sizes if isinstance(sizes, list) else [sizes]))
+    paid = {"ledger": ledger or str(here / "ledger.db"), "ledger-name": ledger_name or path.stem}
+    serve: dict[str, Any] = {"rows": path, "evaluate": how, "columns": asked, "scale": shown, **price}
+    if private is not None:
+        serve |= {"bounds": private.bounds, "answer-mu": noisy["mu"], "charged": private.charged}
+    asked_for = {k: v for k, v in serve.items() if k not in ("evaluate", "charged")}
+    serve |= {"queries": most, "state": state or str(here), **paid, "port": door}
+    if seen.answer_noise > LOUD * seen.answer_width:
+        serve |= {"yes": True}  # it was accepted here
+    local = behind_proxy or where in ("localhost", "127.0.0.1", "::1")
+    serve |= {"host": ("::1" if where == "::1" else "127.0.0.1") if local else "::" if ":" in where else "0.0.0.0"}
+    own = certificate is None and not behind_proxy
+    if not behind_proxy:
+        pems = (here / CERTIFICATE, here / KEY) if own else (certificate, key)
+        serve |= {"certificate": str(Path(pems[0]).absolute()), "key": str(Path(pems[1]).absolute())}  # type: ignore[arg-type]
+    else:
+        serve |= {"proxy": "127.0.0.1,::1"}
+    kept = {"state": serve["state"]}
+    tables = {"curator.serve": serve, "curator.try": {**asked_for, "queries": min(most, 50)}}
+    tables |= {f"curator.{verb}": kept for verb in ("grant", "revoke", "status", "log")}
+    text = HEAD + "".join(format_table(name, values) for name, values in tables.items())
+    file = here / config.FILE
+    config.parse(file, text, ctx.find_root().command)  # what is written can be read
+    made = _Made(here, file, text)
+    if own:
+        made.certificate(where)
+    made.open_ledger(
+        paid["ledger"], paid["ledger-name"], _whole_budget(seen.guarantee, private is not None, **price), path
+    )
+    hand = made.grant(who, lasts, str(serve["state"]), own)
+    made.finish()
+
+    address = f"https://{f'[{where}]' if ':' in where else where}" + ("" if behind_proxy else f":{door}")
+    trust = f" --authority {CERTIFICATE}" if own else ""
+    line = f"tacit modeler run {address} --token-file {who}.token{trust} --trials {min(most, 50)}"
+    for said in [
+        *made.remarks,
+        *seen.remarks,
+        f"the table: one row moved by norm 1 after dividing by {shown} is hidden",
+    ]:
+        remark(said, quiet)
+    begin = f"tacit --config {shlex.quote(_short(file))} curator"
+    lines = {"try": f"{begin} try", "serve": f"{begin} serve", "modeler": line}
+    document: dict[str, Any] = {
+        "folder": str(here),
+        "made": made.new,
+        "kept": made.kept,
+        "hand_over": str(hand),
+        **lines,
+    }
+    document |= {"noise": seen.columns, "answer_noise": seen.answer_noise}
+    text = "\n".join(
+        [
+            *(["Made:   " + ", ".join(made.new)] if made.new else []),
+            *(["Kept:   " + ", ".join(made.kept)] if made.kept else []),
+            "",
+            "1. Try what a modeler could find, on made-up answers; nothing is published or spent:",
+            f"   {lines['try']}",
+            "2. Publish the table and answer queries:",
+            f"   {lines['serve']}",
+            f"3. Hand {_short(hand)} to {who}, by a way that nobody else reads. There they run:",
+            f"   {line}",
+            *([f"   SHA-256 of the certificate, to be compared by telephone: {made.fingerprint}"] if own else []),
+        ]
+    )
+    print_result(document | ({"fingerprint": made.fingerprint} if own else {}), as_json, text)
+
+
+class _Made:
+    """What is in the folder, and what had to be made for it to be complete."""
+
+    def __init__(self, folder: Path, file: Path, text: str) -> None:
+        self.folder, self.file, self.text = folder, file, text
+        self.new: list[str] = []
+        self.kept: list[str] = []
+        self.remarks: list[str] = []
+        self.fingerprint = ""
+        if file.exists() and file.read_text() != text:
+            raise BadInput(
+                f"{_short(file)} is there with other terms and was left as it is: start with what it says, or give "
+                f"--folder for another study. {_difference(file.read_text(), text)}"
+            )
+        create_private_folder(folder)
+
+    def note(self, what: str, new: bool) -> None:
+        (self.new if new else self.kept).append(what)
+
+    def certificate(self, host: str) -> None:
+        from tacit.outsource.curator.certificate import expiry, fingerprint, is_expiring, make_certificate
+
+        paths = self.folder / CERTIFICATE, self.folder / KEY
+        there = [path.exists() for path in paths]
+        if any(there) and not all(there):
+            gone = paths[there.index(False)]
+            raise BadInput(
+                f"{gone.name} is missing beside its other half in {self.folder}: put it back, or remove both"
+            )
+        if not all(there):
+            make_certificate(host, *paths)
+        self.fingerprint = fingerprint(paths[0])
+        self.note(f"certificate and key for {host}", not all(there))
+        if is_expiring(paths[0]):
+            self.remarks.append(
+                f"the certificate ends {expiry(paths[0])}: remove {CERTIFICATE} and {KEY}, run this again, and hand "
+                "the new certificate over"
+            )
+
+    def open_ledger(self, url: str, name: str, budget: Any, rows: Path) -> None:
+        from tacit.privacy.ledger import Ledger
+        from tacit.privacy.ledger.store import Store
+
+        store = Store(url)
+        new = not (store.exists() and name in store.names())
+        with Ledger.open(
+            url, name, budget if new else None, description=f"rows of {rows.name}" if new else ""
+        ) as opened:
+            self.note(f"ledger {name!r} with {opened.budget}", new)
+
+    def grant(self, who: str, lasts: str, state: str, own: bool) -> Path:
+        """A folder to hand over: the token, and the certificate to trust."""
+        from tacit.outsource.curator.tokens import Tokens
+
+        hand = self.folder / f"for-{who}"
+        create_private_folder(hand)
+        file = hand / f"{who}.token"
+        with Tokens(state, name=STUDY) as known:
+            granted = any(g.name == who and g.valid for g in known.grants())
+            if file.exists() and known.who(file.read_text().strip()) != who:
+                raise BadInput(
+                    f"{_short(file)} is no token that {who} could ask with now, and was left as it is. Remove it and "
+                    "run this again: then a new one is granted, and an earlier one ends"
+                )
+            new = not file.exists()
+            if new and granted:
+                self.remarks.append(
+                    f"{who} had a token, of which there is no copy here: it is replaced, the old one ends"
+                )
+            if new:
+                token = known.grant(who, lasts=None if lasts == "ever" else parse_duration(lasts))
+                write_private(file, (token + "\n").encode())
+        if own:
+            write_private(hand / CERTIFICATE, (self.folder / CERTIFICATE).read_bytes())
+        self.note(f"token of {who}", new)
+        return hand
+
+    def finish(self) -> None:
+        """The terms come last: while they are missing, the next run goes on."""
+        new = not self.file.exists()
+        if new:
+            write_private(self.file, self.text.encode())
+        self.note(f"terms in {_short(self.file)}", new)
+
+
+def _whole_budget(guarantee: Guarantee, private: bool, epsilon: float, delta: float) -> Budget:
+    """What a ledger must hold for the table and, if they are private, all answers."""
+    from tacit.privacy.guarantee import Budget
+
+    if not private or guarantee.budget is None:
+        return Budget.approximate(epsilon, delta)
+    most = guarantee.budget.epsilon(2 * delta)
+    step = 10.0 ** (math.floor(math.log10(most)) - 1)
+    return Budget.approximate(round(math.ceil(most / step) * step, 12), 2 * delta)  # two digits, rounded up
+
+
+def _read_rows(given: Any) -> tuple[Path, Any]:
+    from tacit.outsource.curator.rows import read
+
+    path = Path(given).expanduser().absolute()
+    return path, read(path)
+
+
+def _named_in(frame: Any) -> Check:
+    def check(name: str) -> str:
+        if name != "-" and ":" not in name and name not in frame.columns:
+            raise BadInput(f"there is no column {name!r}; there are {', '.join(map(str, frame.columns))}")
+        return name
+
+    return check
+
+
+def _columns_of(frame: Any, evaluate: str) -> Check:
+    """The inputs that are wanted, all of them finite numbers."""
+    from tacit.outsource.curator.rows import numbers
+    from tacit.outsource.curator.transform import usable
+
+    def check(text: str) -> str:
+        named = [c.strip() for c in text.split(",") if c.strip()]
+        wanted = [str(c) for c in frame.columns if c != evaluate] if text.strip() == "-" else named
+        missing = [c for c in wanted if c not in frame.columns]
+        if missing or not wanted:
+            raise BadInput(f"there is no column {missing[:1]}; there are {', '.join(map(str, frame.columns))}")
+        if evaluate in wanted:
+            raise BadInput(f"{evaluate!r} is the answer, so it cannot be an input")
+        usable(numbers(frame[wanted]), 0.5 / max(1, len(frame)))
+        if evaluate in frame.columns:
+            numbers(frame[[evaluate]])
+        return ",".join(wanted)
+
+    return check
+
+
+def _scale_of(columns: int) -> Check:
+    def check(text: Any) -> Any:
+        sizes = split_numbers(str(text)) or []
+        for size in sizes:
+            positive("scale", size)
+        if len(sizes) not in (1, columns):
+            raise BadInput(f"scale has one number for each of {columns} columns, or one for all, got {len(sizes)}")
+        return sizes[0] if len(sizes) == 1 else sizes
+
+    return check
+
+
+def _ask_answers(ask: Asker, answers: str | None, bounds: Any, mu: float | None, charged: str | None) -> dict[str, Any]:
+    """Arguments of private answers; none if answers are told as they are."""
+    kinds = ("open", "private")
+    kind = "private" if bounds is not None or mu is not None else answers
+    question = "Answers: open (told as they are) or private (with noise)"
+    if ask("answers", question, "open", kind, lambda v: choice("answers", v, kinds)) == "open":
+        return {}
+    limits = ask("bounds", "Bounds LOW,HIGH of an answer, public", None, bounds, read_interval)
+    about = f"Mu of one answer (its noise is {limits[1] - limits[0]:g}/mu)"
+    each = "Pay for each answer, or once (right if an answer depends on its own row alone)"
+    return {
+        "bounds": limits,
+        "mu": ask("answer-mu", about, None, mu, lambda v: positive("answer-mu", read_float(v))),
+        "charged": ask("charged", each, "each", charged, lambda v: choice("charged", v, ("each", "once"))),
+    }
+
+
+def _port(given: Any) -> int:
+    port = read_whole("port", given)
+    if not 1 <= port <= 65_535:
+        raise BadInput(f"a port is 1 to 65535, got {port}")
+    return port
+
+
+def _name(given: str) -> str:
+    import re
+
+    from tacit.outsource.curator.tokens import CURATOR
+
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", given) or given == CURATOR:
+        raise BadInput(
+            f"a modeler's name has 1 to 64 letters, digits, dots and dashes and is not curator, got {given!r}"
+        )
+    return given
+
+
+def _short(path: Path) -> str:
+    """A path as one would type it here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _difference(before: str, after: str) -> str:
+    """The first line that differs, of two files of terms."""
+    was, now = ([line.partition("  #")[0] for line in text.splitlines()] for text in (before, after))
+    gone, new = ([a for a in one if a not in other] for one, other in ((was, now), (now, was)))
+    return f"It says {(gone or ['no more'])[0]}, you said {(new or ['less'])[0]}"
