@@ -129,6 +129,7 @@ def test_what_the_command_writes_is_its_owners_alone(at: Path, umask: int) -> No
         said = command(*words)
         assert said.code == 0, (words, said.err)
     serve = ["curator", "serve", "rows.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-3", "--state", "state"]
+    serve += ["--scale", "1"]
     program = [sys.executable, "-c", "from tacit.cli import main; main()", *serve, "--port", "0"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
         assert service.stdout is not None

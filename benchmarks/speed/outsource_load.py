@@ -60,7 +60,7 @@ def load(folder: Path, repeats: int) -> list[Figure]:
     tokens = Tokens(state, environment="")
     held = [tokens.grant(f"modeler-{i}") for i in range(MODELERS)]
     words = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-6", "--state", str(state), "--port", "0"]
-    words += ["--queries", str(n), "--rate", "100000"]
+    words += ["--queries", str(n), "--rate", "100000", "--scale", "1"]
     service = subprocess.Popen(
         [*TACIT, "curator", "serve", str(folder / "rows.csv"), *words],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

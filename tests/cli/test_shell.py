@@ -104,6 +104,8 @@ BAD: dict[str, list[str]] = {
     "ledger open": ["ledger", "open", "x", "--epsilon", "-1"],
     "ledger export": ["ledger", "export"],
     "curator serve": ["curator", "serve", "no.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-5"],
+    "curator init": ["curator", "init", "no.csv", "--yes"],
+    "curator try": ["curator", "try"],
     "curator revoke": ["curator", "revoke", "nobody"],
     "modeler run": ["modeler", "run", "http://127.0.0.1:9"],
     "init": ["init", "--table", "no.csv", "--target", "y", "--yes"],

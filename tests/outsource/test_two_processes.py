@@ -74,7 +74,7 @@ class Service:
         table.to_csv(folder / "rows.csv", index=False)
         cert, key = map(str, certificate)
         self.options = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-4", "--state", str(folder / "state"),
-                        "--certificate", cert, "--key", key, *options]  # fmt: skip
+                        "--certificate", cert, "--key", key, "--scale", "1", *options]  # fmt: skip
         self.authority = cert
         self.process: subprocess.Popen[str] | None = None
 
@@ -108,6 +108,7 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
         "1",
         "--answer-mu",
         "0.2",
+        "--yes",
         "--ledger",
         str(tmp_path / "ledger.db"),
         "--ledger-name",
@@ -176,7 +177,7 @@ def test_what_cannot_be_served_is_neither_published_nor_paid(tmp_path: Path, mon
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(20)))
     (tmp_path / "no.pem").write_text("no certificate")
     tacit("ledger", "open", "rows", "--epsilon", "5", "--delta", "1e-4")
-    words = ["curator", "serve", "rows.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-5"]
+    words = ["curator", "serve", "rows.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-5", "--scale", "1"]
     words += ["--ledger", "ledger.db", "--ledger-name", "rows"]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -230,7 +231,7 @@ def test_the_commands_say_what_they_did(tmp_path: Path, certificate: tuple[Path,
     assert untrusted.returncode == 2
     assert "no function 'nothing:here'" in untrusted.stderr
     attack = tacit("curator", "serve", str(tmp_path / "rows.csv"), "--evaluate", "answer", "--epsilon", "1", "--delta",
-                   "1e-4", "--state", str(tmp_path / "other"), "--transform", "projection")  # fmt: skip
+                   "1e-4", "--state", str(tmp_path / "other"), "--transform", "projection", "--scale", "1")  # fmt: skip
     assert attack.returncode == 2
     assert "whoever knows d + 1 rows recovers every row" in attack.stderr
 

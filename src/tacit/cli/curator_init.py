@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,8 +88,9 @@ def init_command(
 
     if (certificate is None) != (key is None):
         raise BadInput("TLS needs a certificate and its key, got only one of them")
+    good_for = None if lasts == "ever" else parse_duration(lasts)
     ask = Asker(yes, sys.stdin.isatty() and not as_json)
-    path, frame = ask("rows", "The table, a .csv or .parquet file", None, rows, _read_rows)
+    path, frame = ask("ROWS", "The table, a .csv or .parquet file", None, rows, _read_rows)
     how = ask("evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _named_in(frame))
     asked = ask("columns", "Input columns, commas between (-: all others)", "-", columns, _columns_of(frame, how))
     names = asked.split(",")
@@ -144,7 +146,7 @@ def init_command(
     made.open_ledger(
         paid["ledger"], paid["ledger-name"], _whole_budget(seen.guarantee, private is not None, **price), path
     )
-    hand = made.grant(who, lasts, str(serve["state"]), own)
+    hand = made.grant(who, good_for, str(serve["state"]), own)
     made.finish()
 
     address = f"https://{f'[{where}]' if ':' in where else where}" + ("" if behind_proxy else f":{door}")
@@ -233,7 +235,7 @@ class _Made:
         ) as opened:
             self.note(f"ledger {name!r} with {opened.budget}", new)
 
-    def grant(self, who: str, lasts: str, state: str, own: bool) -> Path:
+    def grant(self, who: str, lasts: timedelta | None, state: str, own: bool) -> Path:
         """A folder to hand over: the token, and the certificate to trust."""
         from tacit.outsource.curator.tokens import Tokens
 
@@ -253,7 +255,7 @@ class _Made:
                     f"{who} had a token, of which there is no copy here: it is replaced, the old one ends"
                 )
             if new:
-                token = known.grant(who, lasts=None if lasts == "ever" else parse_duration(lasts))
+                token = known.grant(who, lasts=lasts)
                 write_private(file, (token + "\n").encode())
         if own:
             write_private(hand / CERTIFICATE, (self.folder / CERTIFICATE).read_bytes())
@@ -305,7 +307,9 @@ def _columns_of(frame: Any, evaluate: str) -> Check:
         wanted = [str(c) for c in frame.columns if c != evaluate] if text.strip() == "-" else named
         missing = [c for c in wanted if c not in frame.columns]
         if missing or not wanted:
-            raise BadInput(f"there is no column {missing[:1]}; there are {', '.join(map(str, frame.columns))}")
+            raise BadInput(
+                f"there is no column {(missing or [''])[0]!r}; there are {', '.join(map(str, frame.columns))}"
+            )
         if evaluate in wanted:
             raise BadInput(f"{evaluate!r} is the answer, so it cannot be an input")
         usable(numbers(frame[wanted]), 0.5 / max(1, len(frame)))

@@ -201,6 +201,7 @@ def test_modelers_are_served_while_others_send_heads_byte_by_byte(tmp_path: Path
     tokens = Tokens(tmp_path / "state", environment="")
     names = {f"modeler-{i}": tokens.grant(f"modeler-{i}") for i in range(modelers)}
     words = ["curator", "serve", str(tmp_path / "rows.csv"), "--evaluate", "y", "--epsilon", "3", "--delta", "1e-4"]
+    words += ["--scale", "1"]
     words += ["--state", str(tmp_path / "state"), "--port", "0", "--queries", "5000"]
     program = [sys.executable, "-c", "from tacit.cli import main; main()", *words]
     with subprocess.Popen(

@@ -17,7 +17,7 @@ from tacit.outsource.curator.transform import NoisyProjection, moved
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT
 
-LOUD = 1.0
+LOUD = 1.001
 """Noise on an answer, as a share of the width of its bounds, beyond which an answer is little more than noise."""
 
 
