@@ -51,4 +51,4 @@ def test_anything_else_is_no_interval(given: str) -> None:
     with pytest.raises(BadInput):
         read_interval(given)
     with pytest.raises(BadInput, match="whole number"):
-        read_whole("1.5")
+        read_whole("queries", "1.5")

@@ -16,7 +16,7 @@ from tacit.cli.asking import Asker, Check, read_float, read_interval, read_whole
 from tacit.cli.init import format_table
 from tacit.cli.options import complete, parse_duration, split_numbers
 from tacit.cli.shell import AsJson, Quiet, print_result, remark
-from tacit.errors import BadInput, choice, extra, positive, probability
+from tacit.errors import BadInput, LedgerError, choice, extra, positive, probability
 from tacit.files import create_private_folder, write_private
 
 if TYPE_CHECKING:
@@ -226,10 +226,11 @@ class _Made:
 
     def open_ledger(self, url: str, name: str, budget: Any, rows: Path) -> None:
         from tacit.privacy.ledger import Ledger
-        from tacit.privacy.ledger.store import Store
 
-        store = Store(url)
-        new = not (store.exists() and name in store.names())
+        try:
+            new = name not in Ledger.names(url)
+        except LedgerError:  # no such file; one that is lost is refused below
+            new = True
         with Ledger.open(
             url, name, budget if new else None, description=f"rows of {rows.name}" if new else ""
         ) as opened:
