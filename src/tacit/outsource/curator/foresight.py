@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tacit.errors import BadInput
 from tacit.outsource.curator.payments import answer_mechanism, whole
 from tacit.outsource.curator.rows import PrivateAnswers
-from tacit.outsource.curator.transform import NoisyProjection, moved
+from tacit.outsource.curator.transform import NoisyProjection, distance_unit
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT
 
@@ -65,7 +65,7 @@ def foresee(
     made = NoisyProjection(
         len(names), epsilon=epsilon, delta=delta, scale=scale, distance=distance, dimensions=dimensions
     )
-    mechanism = answer_mechanism(answers, moved(distance), EXACT)
+    mechanism = answer_mechanism(answers, distance_unit(distance), EXACT)
     sizes = (made.divisor * made.scale_of_noise).tolist()
     wide = answers.bounds[1] - answers.bounds[0] if answers else 0.0
     together = whole(made.guarantee, answers, mechanism, queries)
