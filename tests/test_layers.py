@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema"}
+GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema", "persons", "metrics"}
 ROOMS = {"privacy", "gp", "accounting", "page"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
@@ -14,8 +14,10 @@ ALLOWED = {
     "files": {"errors"},
     "locks": {"errors", "files"},
     "space": {"errors"},
-    "objective": {"errors"},
+    "objective": {"errors", "metrics"},  # the type of a reading
     "schema": {"errors", "schema"},
+    "persons": {"errors", "schema"},
+    "metrics": {"errors", "objective", "persons", "schema", "metrics"},
     "page": {"errors", "files", "charts", "privacy", "page", "__version__"},
     "charts": {"errors", "files", "charts"},
     "privacy": GROUND | {"privacy"},

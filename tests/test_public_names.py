@@ -33,6 +33,7 @@ PUBLIC = {
     "audit",
     "compose",
     "mechanisms",
+    "metrics",
     "pareto",
     "plan",
     "private",

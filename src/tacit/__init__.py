@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tacit import accounting as accounting
     from tacit import audit as audit
+    from tacit import metrics as metrics
     from tacit import pareto as pareto
     from tacit.errors import TacitError as TacitError
     from tacit.integrations.optuna import private as private
@@ -67,6 +68,7 @@ _HOMES = {
     "audit": "tacit",
     "compose": "tacit.privacy.accounting",
     "mechanisms": "tacit.privacy",
+    "metrics": "tacit",
     "pareto": "tacit",
     "plan": "tacit.planning.plan",
     "private": "tacit.integrations.optuna",

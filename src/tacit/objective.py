@@ -9,14 +9,29 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type_and_shape
 
+if TYPE_CHECKING:
+    from tacit.metrics.reading import Reading
+
 DIRECTIONS = ("minimize", "maximize")
+BASES = ("record", "person", "pair", "pair of persons")  # whose one loss may be
 HOME = str(Path(__file__).parent) + os.sep
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """What is public of losses, where their function knows it: see Objective."""
+
+    records: int
+    bounds: tuple[float, float]
+    basis: str = "record"
+    reading: Reading | None = None
+    overlaps: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,13 +39,17 @@ class Objective:
     """A function from parameters to one loss (or score) per record, with its public facts.
 
     ``bounds`` must be chosen without looking at the data: losses outside are clipped to them. The number of records
-    is public.
+    is public. ``basis`` says whose one loss is; ``records`` counts these. ``overlaps`` says that a record has a part in
+    several losses, whose sum it moves no further than one; ``reading`` how their mean is read as a metric.
     """
 
     function: Callable[[dict[str, Any]], Any]
     records: int
     bounds: tuple[float, float]
     direction: str = "minimize"
+    basis: str = "record"
+    reading: Reading | None = None
+    overlaps: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -38,10 +57,18 @@ class Objective:
         object.__setattr__(self, "records", count("records", self.records))
         object.__setattr__(self, "bounds", interval("bounds", self.bounds))
         choice("direction", self.direction, DIRECTIONS)
+        choice("basis", self.basis, BASES)
 
     @property
     def higher_is_better(self) -> bool:
         return self.direction == "maximize"
+
+    @property
+    def useful_width(self) -> float:
+        """The width of the bounds, or of what the metric can make of them if that is less."""
+        low, high = self.bounds
+        narrow = 1 / abs(self.reading.factor) if self.reading is not None and self.reading.unit else high - low
+        return min(high - low, narrow)
 
     def losses(self, params: dict[str, Any]) -> np.ndarray[Any, Any]:
         """One number per record, shape (records,). Private.

@@ -65,7 +65,7 @@ def test_a_table_says_what_is_protected_and_what_is_not(run: Run, place: Path) -
 
 def test_regression_needs_bounds(run: Run, place: Path) -> None:
     words = ["tune", "--table", "table.csv", "--target", "weight", "--trials", "3", "--method", "random", "--yes"]
-    assert "regression needs --bounds" in run(*words, at=place, code=2).err
+    assert "squared needs bounds=(low, high) (--bounds LOW HIGH)" in run(*words, at=place, code=2).err
     assert run(*words, "--bounds", "0", "4", "--json", at=place).json["score"] <= 4
 
 

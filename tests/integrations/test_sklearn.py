@@ -28,11 +28,11 @@ from sklearn.utils import check_random_state
 
 import tacit
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.integrations.sklearn import PrivateSearchCV, _split
+from tacit.integrations.sklearn import PrivateSearchCV, split_rows
 
 X, Y = load_breast_cancer(return_X_y=True)
 ROWS = len(Y)
-SEEN, HIDDEN = _split(check_random_state(0), ROWS, 0.5)
+SEEN, HIDDEN = split_rows(check_random_state(0), ROWS, 0.5)
 ALPHA = {"alpha": tacit.Float(1e-3, 1e3, log=True)}
 
 
@@ -115,7 +115,7 @@ def test_a_class_missing_from_the_training_rows_is_never_predicted_and_always_wr
 
 def test_other_losses_are_means_of_their_rows() -> None:
     data, target = load_diabetes(return_X_y=True)
-    seen, hidden = _split(check_random_state(0), len(target), 0.5)
+    seen, hidden = split_rows(check_random_state(0), len(target), 0.5)
     errors = Ridge(alpha=1.0).fit(data[seen], target[seen]).predict(data[hidden]) - target[hidden]
     space = {"alpha": tacit.Choice([1.0])}
     for scoring, losses in (
@@ -191,14 +191,15 @@ def test_a_ledger_pays_once_per_fit_and_then_refuses(tmp_path: Path) -> None:
         ({"delta": 2.0}, "delta must be in"),
         ({"trials": 0}, "trials must be at least 1"),
         ({"validation": 1.0}, "validation must be in"),
-        ({"scoring": "f1"}, "scoring must be one of accuracy, log_loss"),
-        ({"scoring": "log_loss"}, "log_loss needs bounds"),
+        ({"scoring": "f1"}, "no mean over records"),
+        ({"scoring": "fame"}, "metric must be one of error, accuracy"),
+        ({"scoring": "log_loss"}, "has none"),
         ({"scoring": lambda fitted, X, y: y}, "a scoring function needs bounds"),
         ({"bounds": (0.0, 2.0)}, "accuracy has the bounds"),
         ({"method": "kusner1"}, "method must be one of observed, random, grid"),
         ({"space": {"beta": tacit.Float(0, 1)}}, "RidgeClassifier has no parameter beta"),
         ({"space": {}}, "at least one parameter"),
-        ({"estimator": Ridge()}, "squared_error needs bounds"),
+        ({"estimator": Ridge()}, "squared needs bounds"),
         ({"estimator": KMeans(), "space": {"n_clusters": tacit.Int(1, 3)}}, "is no classifier or regressor"),
         ({"epsilon": 0.01}, "accept_noise=True"),
         ({"n_jobs": 0}, "n_jobs"),

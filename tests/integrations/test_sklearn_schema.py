@@ -29,10 +29,10 @@ from sklearn.utils import check_random_state
 import tacit
 from tacit.audit import compared
 from tacit.errors import BadInput
-from tacit.integrations.sklearn import PrivateSearchCV, _split
+from tacit.integrations.sklearn import PrivateSearchCV, split_rows
 
 ROWS = 24
-SEEN, HIDDEN = _split(check_random_state(0), ROWS, 0.5)
+SEEN, HIDDEN = split_rows(check_random_state(0), ROWS, 0.5)
 GENERATOR = np.random.default_rng(5)
 AGE, DOSE = GENERATOR.normal(50, 10, ROWS).round(2).tolist(), GENERATOR.integers(0, 5, ROWS).tolist()
 WARD = [("north", "south", "west")[i % 3] for i in range(ROWS)]
@@ -192,7 +192,7 @@ def test_a_failing_row_leaves_the_other_losses_as_they_are_to_the_last_bit() -> 
     """Other rows are predicted in a batch of the same size, so that no product of matrices rounds otherwise."""
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(601, 40)), generator.integers(0, 2, 601)
-    _, hidden = _split(check_random_state(0), 601, 0.5)
+    _, hidden = split_rows(check_random_state(0), 601, 0.5)
     heard: list[Any] = []
 
     def loss(fitted: Any, rows: Any, labels: Any) -> Any:
@@ -217,7 +217,7 @@ def neighbours(cell: str) -> list[tuple[Any, Any]]:
     generator = np.random.default_rng(0)
     frame = pd.DataFrame(generator.normal(size=(400, 3)), columns=list("abc"))
     y = (frame["a"] > 0).astype(int)
-    _, hidden = _split(check_random_state(0), 400, 0.5)
+    _, hidden = split_rows(check_random_state(0), 400, 0.5)
     other = frame.astype(object)
     other.loc[hidden[0], "a"] = cell
     return [(frame, y), (other, y)]

@@ -18,6 +18,7 @@ from tacit.integrations.table import MODELS, PROTECTED, TableObjective, table_ob
 from tacit.schema import Schema
 
 ROWS = 120
+LIMITS = {"classification": None, "regression": (0.0, 1e9)}
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +151,7 @@ def test_what_is_protected_is_said() -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_every_model_learns_and_answers_one_loss_per_validation_row(model: str, task: str) -> None:
-    objective = table_objective(people(task), "y", model)
+    objective = table_objective(people(task), "y", model, bounds=LIMITS[task])
     assert objective.task == task
     losses = objective(centre(objective))
     assert objective.known.all()
@@ -196,13 +197,13 @@ HOSTILE = {
 def test_a_validation_row_moves_its_own_loss_alone(model: str, task: str) -> None:
     """The sensitivity that the noise is made for; also, no cell of that row makes the run fail or warn."""
     table = people(task)
-    before = table_objective(table, "y", model)
+    before = table_objective(table, "y", model, bounds=LIMITS[task])
     params = centre(before)
     usual, row = before(params), hidden_rows()[7]
     for column, cell in HOSTILE.values():
         changed = table.copy()
         changed.loc[row, column] = cell
-        after = table_objective(changed, "y", model)
+        after = table_objective(changed, "y", model, bounds=LIMITS[task])
         assert after.task == task
         moved = np.flatnonzero(~np.equal(after(params), usual))
         assert set(moved) <= {7}
@@ -252,8 +253,10 @@ def test_pandas_own_types_are_understood(kind: str) -> None:
 def test_the_task_is_judged_by_training_rows() -> None:
     assert table_objective(people("regression"), "y", "linear").task == "regression"
     assert table_objective(people("classification"), "y", "linear").task == "classification"
-    whole = people().assign(y=[str(i % 30) for i in range(ROWS)])
-    assert table_objective(whole, "y", "linear").task == "classification"
+    few = people().assign(y=[str(i % 7) for i in range(ROWS)])
+    assert table_objective(few, "y", "linear").task == "classification"
+    prices = people().assign(y=[str(1000 + 17 * i) for i in range(ROWS)])  # whole numbers, but no classes
+    assert table_objective(prices, "y", "linear", bounds=(0.0, 1e6)).task == "regression"
 
 
 def test_the_split_depends_on_the_seed_and_on_nothing_else() -> None:
@@ -286,7 +289,9 @@ def test_a_declared_schema_decides_what_columns_and_labels_there_are() -> None:
 def test_a_label_that_is_not_declared_counts_as_the_worst() -> None:
     schema, table = Schema.declare({"dose": "number"}, target="y", labels=[0, 1]), people()
     table.loc[hidden_rows()[5], "y"] = "2"
-    assert np.flatnonzero(np.isnan(table_objective(table, "y", "linear", schema=schema)({"C": 1.0}))).tolist() == [5]
+    made = table_objective(table, "y", "linear", schema=schema)
+    assert made({"C": 1.0})[5] == 1.0
+    assert np.flatnonzero(~made.known).tolist() == [5]
     table.loc[next(r for r in range(ROWS) if r not in hidden_rows()), "y"] = "2"
     with pytest.raises(BadInput, match="none of the declared labels in some training rows"):
         table_objective(table, "y", "linear", schema=schema)
@@ -300,11 +305,11 @@ def test_what_no_model_would_score_is_said_from_training_rows_alone() -> None:
     rows.loc[order[50:60], "y"] = "no"  # ten of the fifty training rows
     rows.loc[order[:50], "y"] = "no"  # of the private rows, all
     made = table_objective(rows, "y", "linear", task="classification")
-    assert "wrong in 20% of the training rows" in made.baseline((0.0, 1.0))
+    assert "the most frequent class has an error of 0.2 on the training rows" in made.baseline()
     rows["y"] = 0.0
     rows.loc[order[50:60], "y"] = 10.0
     rows.loc[order[:50], "y"] = 1e6
-    made = table_objective(rows, "y", "linear", task="regression")
-    assert "squared error of 12 on" in made.baseline((0.0, 44.0))  # (40 of 2^2 and 10 of 8^2 at 44) / 50
-    assert "clipped at the bounds [0, 44]" in made.baseline((0.0, 44.0))
-    assert "errors 20% are" in made.baseline((0.0, 44.0))
+    made = table_objective(rows, "y", "linear", task="regression", bounds=(0.0, 44.0))
+    assert "squared error of 12 on" in made.baseline()  # (40 of 2^2 and 10 of 8^2 at 44) / 50
+    assert "clipped at the bounds [0, 44]" in made.baseline()
+    assert "of these 20% are" in made.baseline()

@@ -26,7 +26,7 @@ import tacit
 from tacit.audit.observer import observe
 from tacit.cli.main import main
 from tacit.errors import BadInput, ObjectiveError
-from tacit.integrations.sklearn import _split
+from tacit.integrations.sklearn import split_rows
 from tacit.methods.registry import METHODS
 from tacit.outsource.curator import PrivateAnswers
 from tacit.pareto import PrivateTest, discover
@@ -96,7 +96,7 @@ def table(rows: int = 120) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
     frame = pd.DataFrame({"a": generator.normal(size=rows), "w": generator.choice(["n", "s"], rows)}).astype(object)
     labels = np.where(generator.random(rows) < 0.5, "no", "yes").astype(object)
-    _, hidden = _split(np.random.RandomState(0), rows, 0.5)
+    _, hidden = split_rows(np.random.RandomState(0), rows, 0.5)
     frame.loc[hidden[2], :] = [SECRET, WORD]
     labels[hidden[2]] = WORD
     return frame, labels, hidden

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
 
 ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
+METRICS = ("error", "accuracy", "balanced", "log_loss", "brier", "auc", "absolute", "squared", "rmse", "quantile")
+METRIC = "What is measured: " + ", ".join(METRICS) + "; auc:LABEL and quantile:LEVEL too."
 TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
 
 
@@ -45,6 +47,12 @@ def tune_command(
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
     model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=complete(*MODELS))] = "linear",
+    metric: Annotated[str | None, typer.Option(help=METRIC, autocompletion=complete(*METRICS))] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that says whose a row is: the person is protected.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column of the table to leave out.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="label=share, the public rate of a class.")] = None,
     task: Annotated[str | None, typer.Option(help="classification or regression.", autocompletion=TASKS)] = None,
     validation: Annotated[float, typer.Option(help="Share of rows that are private validation rows.")] = 0.5,
     epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
@@ -94,7 +102,19 @@ def tune_command(
     if how.notions == ("pure",) and is_from_file(ctx, "delta"):
         delta = None
     budget = _budget_for(how, epsilon, delta, rho, mu, pure)
-    asked = _from_table(table, target, schema, model, task, validation, seed, bounds, space) if table else None
+    if table is None and (given := [n for n, v in (("metric", metric), ("person", person), ("drop", drop)) if v]):
+        raise BadInput(f"--{given[0]} is for --table; an objective of your own returns losses, whatever they are of")
+    asked = None
+    if table is not None:
+        from tacit.metrics import find
+        from tacit.metrics.objective import one_matching
+
+        measured = find(metric, bounds=bounds, rates=_rates(rate)) if metric is not None else None
+        if measured is not None and how.separate:
+            measured = one_matching(measured)
+        about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
+        about |= {"metric": measured, "person": person, "drop": drop or []}
+        asked = _from_table(table, target, schema, model, space, about)
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name)))
@@ -104,16 +124,23 @@ def tune_command(
         arguments |= {"executor": pool, **_options(option)}
         arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         if asked:
-            from tacit.integrations.table import PROTECTED
+            from tacit.integrations.table import PERSONS, PROTECTED
 
-            remark(PROTECTED, quiet)
-            remark(function.baseline(limits), quiet)
+            remark(PROTECTED if person is None else PERSONS, quiet)
+            remark(function.metric.describe(function.units, "record" if person is None else "person"), quiet)
+            remark(function.baseline(), quiet)
         for said in remarks_on(budget, n) if budget is not None else ():
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)
     paths = _write_report(release, out)
     value = release.value
     shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "noise": value.noise}
+    if value.reading is not None and value.score is not None:
+        shown["metric"] = {
+            "name": value.metric,
+            "value": value.metric_score,
+            "intervals": dict(value.metric_intervals()),
+        }
     print_result({**shown, **release.certificate(), "files": paths}, as_json, format_release(release, paths))
 
 
@@ -138,6 +165,20 @@ def _budget_for(
         return None
     method.check_budget(budget)
     return budget
+
+
+def _rates(given: list[str] | None) -> dict[str, float] | None:
+    """label=share pairs."""
+    rates: dict[str, float] = {}
+    for pair in given or []:
+        label, equals, text = pair.rpartition("=")
+        try:
+            rates[label] = float(text)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadInput(f"--rate takes label=share, such as yes=0.1, got {pair!r}")
+    return rates or None
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:
@@ -166,15 +207,7 @@ def _from_module(objective: str | None, space: Path | None, records: int | None,
 
 
 def _from_table(
-    table: Path,
-    target: str | None,
-    schema: Path | None,
-    model: str,
-    task: str | None,
-    share: float,
-    seed: int,
-    bounds: Any,
-    space: Path | None,
+    table: Path, target: str | None, schema: Path | None, model: str, space: Path | None, about: dict[str, Any]
 ) -> tuple[Any, ...]:
     from tacit.integrations.files import read_table
     from tacit.integrations.table import table_objective
@@ -184,16 +217,12 @@ def _from_table(
     if target is None:
         raise BadInput("a table needs --target COLUMN")
     known = Schema.read(schema) if schema is not None else None
-    rows = read_table(table, known)
-    made = table_objective(rows, target, model, task=task, validation=share, seed=seed, schema=known)
-    if made.task == "regression" and bounds is None:
-        raise BadInput("regression needs --bounds LOW HIGH of the squared error, chosen without looking at the data")
-    limits = bounds or (0.0, 1.0)
-    if space is None:
-        return made, made.space, made.records, limits
-    own = Space.read(space)
-    made.refuse_space(own)
-    return made, own, made.records, limits
+    rows = read_table(table, known, spelled=[about["person"]] if about["person"] else [])
+    made = table_objective(rows, target, model, schema=known, **about)
+    own = made.space if space is None else Space.read(space)
+    if space is not None:
+        made.refuse_space(own)
+    return made, own, made.facts.records, made.facts.bounds
 
 
 def _tune_or_ask(

@@ -7,7 +7,7 @@ the other cells does not, since text that reads as a number is that number (test
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ from tacit.schema.cells import MISSING, Cells, read_numbers
 BLOCK = 100_000  # rows
 
 
-def read_table(path: str | Path, schema: Schema | None = None) -> Any:
-    """A CSV, TSV or Parquet file as a pandas DataFrame; columns of words that a schema declares keep their spelling."""
+def read_table(path: str | Path, schema: Schema | None = None, *, spelled: Sequence[str] = ()) -> Any:
+    """A CSV, TSV or Parquet file as a pandas DataFrame; columns of words that a schema declares keep their spelling.
+
+    So do the columns in ``spelled``: names of persons may be longer than a number holds.
+    """
     pandas = extra("pandas", "sklearn", "reading a table")
     path = Path(path)
     kinds = [suffix.lower() for suffix in path.suffixes[-2:]]
@@ -29,7 +32,7 @@ def read_table(path: str | Path, schema: Schema | None = None) -> Any:
         raise BadInput(f"a table must be a .csv, .tsv or .parquet file, got {path.name}")
     if ".parquet" in kinds:
         extra("pyarrow", "parquet", "reading Parquet")
-    spelled = [c.name for c in (schema.columns if schema else ()) if c.kind in ("category", "text")]
+    spelled = [*spelled, *(c.name for c in (schema.columns if schema else ()) if c.kind in ("category", "text"))]
     try:
         if ".parquet" in kinds:
             return pandas.read_parquet(path)
@@ -47,7 +50,7 @@ class Surplus(Exception):
     """Rows with more cells than names: pandas would take the first cells for names of rows."""
 
 
-def _read_text(path: Path, separator: str, spelled: list[str]) -> Any:
+def _read_text(path: Path, separator: str, spelled: Sequence[str]) -> Any:
     pandas = extra("pandas", "sklearn", "reading a table")
     names: list[str] = list(pandas.read_csv(path, sep=separator, nrows=0, dtype=object).columns)
     parts: dict[str, list[Cells]] = {name: [] for name in names}

@@ -17,12 +17,12 @@ import optuna
 from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError, interval, type_and_shape
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, type_and_shape
+from tacit.methods.basis import make_objective
 from tacit.methods.observed import AT_ONCE, Observations, ObservationTerms, simultaneous_deviation
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned, sampling_deviation
-from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, Guarantee, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
@@ -46,10 +46,11 @@ _binding = threading.Lock()  # one thread begins a study; shared, so that a wrap
 def private(
     objective: Callable[[Any], Any],
     *,
-    records: int,
     bounds: tuple[float, float],
     budget: Budget,
     trials: int,
+    records: int | None = None,
+    groups: Any = None,
     direction: str | None = None,
     ledger: LedgerLike = None,
     accept_noise: bool = False,
@@ -59,7 +60,8 @@ def private(
 
     ``objective(trial)`` suggests parameters as usual and returns one loss per record, shape (records,), instead of
     their mean. ``records``, ``bounds`` and ``trials``, the number of evaluations to pay for, are public.
-    ``direction`` is that of the study.
+    ``direction`` is that of the study. ``groups`` says whose each row is, where persons have several: each then has one
+    loss, the mean of theirs, the unit is one person with all their rows, and ``records`` counts rows or is left out.
 
     Guarantee. mu-GDP for one record replaced, unconditional, for everything in the study and all that is made of it:
     any sampler, the dashboard, the best trial. At most ``trials`` values are drawn per study, whatever threads,
@@ -84,12 +86,12 @@ def private(
     >>> release.value.score < 0.1, release.guarantee.unconditional, round(release.guarantee.epsilon(1e-6), 6)
     (True, True, 1.0)
     """
-    Objective(objective, records, bounds, direction or "minimize")  # refuses what is wrong, before any study
-    terms = ObservationTerms(records, interval("bounds", bounds), budget, trials, direction or "minimize")
+    made = make_objective(objective, records, bounds, direction or "minimize", groups)  # refuses before any study
+    terms = ObservationTerms(made.records, made.bounds, budget, trials, made.direction, made.basis)
     refuse_loud_noise(terms, accept_noise)
     if not noise.simulated:
         warn_of_weakness(budget, terms.records)
-    return PrivateObjective(objective, terms, direction, ledger=as_ledger(ledger), noise=noise)
+    return PrivateObjective(objective, terms, direction, ledger=as_ledger(ledger), noise=noise, groups=groups)
 
 
 class PrivateObjective:
@@ -103,8 +105,9 @@ class PrivateObjective:
         *,
         ledger: Ledger | None = None,
         noise: Source = EXACT,
+        groups: Any = None,
     ) -> None:
-        self.objective, self.terms, self.direction = objective, terms, direction
+        self.objective, self.terms, self.direction, self.groups = objective, terms, direction, groups
         self.ledger, self.noise = ledger, noise
         self.guarantee: Guarantee = terms.guarantee(noise)
         self._bound: Observations | None = None
@@ -126,7 +129,8 @@ class PrivateObjective:
                 "tell something of the records, so there will be no more. Nothing was released"
             )
         terms = observations.terms
-        asked = Objective(self._losses_at, terms.records, terms.bounds, terms.direction)
+        rows = terms.records if self.groups is None else None
+        asked = make_objective(self._losses_at, rows, terms.bounds, terms.direction, self.groups)
         refused = ""
         try:
             total = evaluate(asked, observations.mechanism, GuardedTrial(trial))  # type: ignore[arg-type]

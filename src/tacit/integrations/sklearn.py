@@ -15,13 +15,17 @@ import numpy as np
 from tacit.errors import BadInput, choice, count, extra, interval, probability, type_and_shape
 from tacit.methods.registry import METHODS
 from tacit.methods.tune import tune
+from tacit.metrics import Metric, find
+from tacit.metrics.metric import CLASSIFICATION
+from tacit.metrics.objective import one_matching
+from tacit.persons import number_persons
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import plain
 from tacit.schema import Schema
 from tacit.schema.cells import read_cells
 from tacit.schema.rows import form_of, is_frame
-from tacit.space import Array, Space
+from tacit.space import Space
 
 try:
     from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
@@ -30,7 +34,7 @@ try:
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted
 
-    from tacit.integrations.sklearn_losses import LOSSES, Losses, zero_one
+    from tacit.integrations.sklearn_losses import Losses
 except ImportError:
     extra("sklearn", "sklearn", "PrivateSearchCV")
     raise
@@ -39,9 +43,10 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 PROTECTS = (
-    "PROTECTED: the {hidden} validation rows, one row replaced. NOT PROTECTED: the {seen} training rows, on which "
+    "PROTECTED: the {hidden} replaced. NOT PROTECTED: the {seen} training rows, on which "
     "best_estimator_ was trained; whoever sees it or its predictions may learn about them."
 )
+OF_PERSONS = "persons whose rows validate, one person with all their rows"
 
 
 def _has(method: str) -> Callable[[PrivateSearchCV], bool]:
@@ -117,8 +122,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.method, self.ledger, self.accept_noise = method, ledger, accept_noise
         self.n_jobs, self.random_state, self.noise, self.schema = n_jobs, random_state, noise, schema
 
-    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
-        """Search; X (rows, features) and y (rows,), of which a random share is held out and protected."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> PrivateSearchCV:
+        """Search; X (rows, features) and y (rows,), of which a random share is held out and protected.
+
+        ``groups`` says whose each row is, where persons have several: rows are divided by person, each person has one
+        loss, the mean of theirs, and the unit is one person with all their rows.
+        """
         if y is None:
             raise BadInput("PrivateSearchCV requires y to be passed, but the target y is None")
         X, y = indexable(X, y)
@@ -127,16 +136,25 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         loss, bounds = self._loss()
         choice("method", self.method, searches())
         random = check_random_state(self.random_state)
-        seen, hidden = _split(random, rows, self.validation)
+        owners = None if groups is None else number_persons(groups, rows)
+        seen, hidden = split_rows(random, rows, self.validation, owners)
         here, there = (_safe_split(self.estimator, X, None, part, seen)[0] for part in (seen, hidden))
         self.schema_ = self._schema(here, y[seen])  # from training rows alone
         answers, known = self.schema_.encode_target(y[hidden])
+        target, train_y = self.schema_.target, self.schema_.encode_target(y[seen])[0]
+        assert target is not None
+        if isinstance(loss, Metric):
+            loss = one_matching(loss) if METHODS[self.method].separate else loss
+            loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
         losses = Losses(
             self.estimator,
             loss,
-            (self.schema_.encode(here), self.schema_.encode_target(y[seen])[0]),
+            (self.schema_.encode(here), train_y),
             (self.schema_.encode(there), answers),
             known,
+            target,
+            bounds,
+            None if owners is None else np.unique(owners[hidden], return_inverse=True)[1],
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
@@ -144,8 +162,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.release_ = tune(
                 losses,
                 space,
-                records=len(hidden),
-                bounds=bounds,
                 budget=budget,
                 trials=self.trials,
                 method=self.method,
@@ -157,10 +173,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 noise=EXACT if self.noise is None else copy.deepcopy(self.noise),  # fit leaves parameters as they are
             )
         found = self.release_.value
-        self.best_params_, self.best_score_std_ = found.params, found.deviation
-        self.best_score_ = (1.0 if loss is zero_one else 0.0) - (found.score or 0.0)
+        score, deviation = found.score or 0.0, found.deviation
+        self.best_params_, self.best_score_std_ = found.params, deviation
+        self.best_score_ = -score
+        if found.reading is not None:
+            self.best_score_ = found.reading.larger_is_better(score)
+            self.best_score_std_ = found.reading.reach(score, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
-        self.protects_ = PROTECTS.format(hidden=len(hidden), seen=len(seen))
+        held = f"{len(hidden)} validation rows, one row" if owners is None else f"{losses.units} {OF_PERSONS}"
+        self.protects_ = PROTECTS.format(hidden=held, seen=len(seen))
         self.best_estimator_ = losses.fit(found.params)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -193,26 +214,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             plain(list(getattr(distribution, "choices", ())))  # refused here rather than after the budget is spent
         return space
 
-    def _loss(self) -> tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]:
-        default = (
-            "accuracy" if is_classifier(self.estimator) else "squared_error" if is_regressor(self.estimator) else ""
-        )
+    def _loss(self) -> tuple[Metric | Callable[[Any, Any, Any], Any], tuple[float, float]]:
+        """What is measured, and its bounds where they are known yet."""
+        default = "accuracy" if is_classifier(self.estimator) else "squared" if is_regressor(self.estimator) else ""
         asked = self.scoring or default
         if not asked:
             name = type(self.estimator).__name__
             raise BadInput(f"{name} is no classifier or regressor: give scoring, a function of (fitted, X, y)")
-        loss = asked if callable(asked) else LOSSES[choice("scoring", asked, tuple(LOSSES))]
-        if loss is zero_one:
-            if self.bounds is not None and tuple(self.bounds) != (0, 1):
-                raise BadInput(f"accuracy has the bounds (0, 1), got bounds={self.bounds!r}; leave them out")
-            return loss, (0.0, 1.0)
-        if self.bounds is None:
-            name = asked if isinstance(asked, str) else "a scoring function"
-            raise BadInput(
-                f"{name} needs bounds=(low, high), the range of one row's loss, from what is publicly known of the "
-                "target and not from these data. Losses outside are clipped"
-            )
-        return loss, interval("bounds", self.bounds)
+        if callable(asked):
+            if self.bounds is None:
+                raise BadInput(
+                    "a scoring function needs bounds=(low, high), the range of one row's loss, from what is publicly "
+                    "known of the target and not from these data. Losses outside are clipped"
+                )
+            return asked, interval("bounds", self.bounds)
+        metric = asked.within(self.bounds) if isinstance(asked, Metric) else find(asked, bounds=self.bounds)
+        return metric, (0.0, 1.0) if metric.balances else metric.known_bounds()
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -291,14 +308,28 @@ def _labels(y: Any) -> Any:
     return read_cells(y)
 
 
-def _split(random: Any, rows: int, validation: float) -> tuple[Array, Array]:
-    """Training and validation rows by a public coin; at least one of each."""
+def _settle(metric: Metric, target: Any, answers: Any, owners: Any) -> Metric:
+    """The metric with what it needs to know of the classes, by training rows where it was not declared."""
+    if (metric.task == CLASSIFICATION) != (target.kind == "category"):
+        raise BadInput(f"{metric.name} is for {metric.task}, and the target is for another task. Nothing was spent")
+    if metric.task != CLASSIFICATION:
+        return metric
+    return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
+
+
+def split_rows(random: Any, rows: int, validation: float, owners: Any = None) -> tuple[Any, Any]:
+    """Training and validation rows by a public coin, at least one of each; with owners, persons with all their rows."""
     share = probability("validation", validation)
-    if rows < 2:
-        raise BadInput(f"PrivateSearchCV needs a row to train on and a row to validate on, got n_samples={rows}")
-    held = min(max(1, round(share * rows)), rows - 1)
-    order = random.permutation(rows)
-    return np.sort(order[held:]), np.sort(order[:held])
+    units, kind = (rows, "row") if owners is None else (int(owners.max()) + 1 if rows else 0, "person")
+    if units < 2:
+        what = f"n_samples={rows}" if owners is None else f"{units} in all"
+        raise BadInput(f"PrivateSearchCV needs a {kind} to train on and a {kind} to validate on, got {what}")
+    held = min(max(1, round(share * units)), units - 1)
+    order = random.permutation(units)
+    if owners is None:
+        return np.sort(order[held:]), np.sort(order[:held])
+    hidden = np.isin(owners, order[:held])
+    return np.flatnonzero(~hidden), np.flatnonzero(hidden)
 
 
 @contextmanager

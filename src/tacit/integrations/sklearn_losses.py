@@ -14,6 +14,11 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import _safe_indexing
 
 from tacit.errors import ObjectiveError, extra, type_and_shape
+from tacit.integrations.predictions import check_estimator, predict_for
+from tacit.metrics import Metric
+from tacit.objective import LossFacts
+from tacit.persons import Rows, mean_by_person
+from tacit.schema import Column
 from tacit.schema.cells import Mask
 from tacit.space import Array
 
@@ -22,28 +27,48 @@ REHEARSED = 50  # training rows on which the loss is tried before anything is sp
 
 @dataclass(frozen=True)
 class Losses:
-    """An objective: fits on the training rows, answers with one loss per validation row.
+    """An objective: fits on the training rows, answers with one loss per validation row, person or pair.
 
-    ``known`` says which validation rows have a label that the schema knows; the others have no loss.
+    ``loss`` is a metric, or a function (fitted, X, y) -> one loss per row. ``known`` says which validation rows have a
+    label that the schema knows; the others have no loss. ``owners`` says whose they are, where persons have several.
     """
 
     estimator: Any
-    loss: Callable[[Any, Any, Any], Any]
+    loss: Metric | Callable[[Any, Any, Any], Any]
     train: tuple[Any, Any]
     validation: tuple[Any, Any]
     known: Mask
+    target: Column
+    bounds: tuple[float, float]
+    owners: Rows | None = None
+
+    @property
+    def units(self) -> int:
+        return len(self.known) if self.owners is None else int(self.owners.max()) + 1
+
+    @property
+    def facts(self) -> LossFacts:
+        if isinstance(self.loss, Metric):
+            return self.loss.facts(self.units, persons=self.owners is not None)
+        return LossFacts(self.units, self.bounds, "record" if self.owners is None else "person")
 
     def fit(self, params: Mapping[str, Any]) -> Any:
         return clone(self.estimator).set_params(**params).fit(*self.train)
 
     def rehearse(self) -> None:
         """Fit the estimator as given and try the loss on training rows, which are not protected: errors are shown."""
-        few = np.arange(min(REHEARSED, len(self.train[1])))
-        answer = np.asarray(self.loss(self.fit({}), _safe_indexing(self.train[0], few), self.train[1][few]), float)
-        if answer.shape != (len(few),):
+        few, fitted = np.arange(min(REHEARSED, len(self.train[1]))), self.fit({})
+        if isinstance(self.loss, Metric):
+            check_estimator(self.loss, fitted)
+        answer = np.asarray(self._call(fitted, _safe_indexing(self.train[0], few), self.train[1][few]), float)
+        if answer.shape[:1] != (len(few),) or answer.ndim != 1 + self._wide:
             raise ObjectiveError(
                 f"scoring must return one loss per row, shape ({len(few)},), got {type_and_shape(answer)}"
             )
+
+    @property
+    def _wide(self) -> bool:
+        return isinstance(self.loss, Metric) and self.loss.reads == "probabilities"
 
     def __call__(self, params: Mapping[str, Any]) -> Array:
         try:
@@ -51,11 +76,28 @@ class Losses:
         except Exception as error:  # told in full: it comes from training rows alone
             said = f"{type(error).__name__}: {error}"
             warnings.warn(f"{params} cannot be fitted and count as the worst. {said}", FitFailedWarning, stacklevel=2)
-            return np.full(len(self.known), np.nan)
-        return np.where(self.known, self._each(fitted), np.nan)
+            return np.full(self.facts.records, np.nan)
+        each = self._each(fitted)
+        if isinstance(self.loss, Metric):
+            codes = self.target.encode(self.validation[1]) if self.target.kind == "category" else self.validation[1]
+            answers = np.where(self.known, codes, -1 if self.target.kind == "category" else np.nan)
+            answers = self.loss.code_answers(answers, self.target.labels.tolist())
+            return self.loss.measure(each, answers, self.owners, self.units)
+        each = np.where(self.known, each, np.nan)
+        if self.owners is None:
+            return each
+        low, high = self.bounds
+        with np.errstate(all="ignore"):
+            clipped = np.clip(np.where(np.isnan(each), high, each), low, high)
+        return mean_by_person(clipped, self.owners, self.units)
+
+    def _call(self, fitted: Any, X: Any, y: Any) -> Any:
+        return (
+            predict_for(self.loss, fitted, X, self.target) if isinstance(self.loss, Metric) else self.loss(fitted, X, y)
+        )
 
     def _each(self, fitted: Any) -> Array:
-        """One loss per row; missing for a row that fails.
+        """One loss, or prediction, per row; missing for a row that fails.
 
         The others are then asked together, with a training row in its place: as many rows as if none had failed, since
         a product of matrices of another size may round otherwise, and a row must move no loss but its own.
@@ -67,25 +109,32 @@ class Losses:
         one = np.arange(1)
         spare = _safe_indexing(self.train[0], one), self.train[1][one]
         if self._ask(fitted, *spare) is None:  # these settings fail on every row, as on training rows
-            return np.full(len(y), np.nan)
+            return self._nothing(len(y))
         alone = self._halves(fitted, np.arange(len(y)))
-        places = np.where(np.isnan(alone), len(y), np.arange(len(y)))
+        failed = np.isnan(alone) if alone.ndim == 1 else np.isnan(alone).any(axis=1)
+        places = np.where(failed, len(y), np.arange(len(y)))
         together = self._ask(fitted, _safe_indexing(_stack(X, spare[0]), places), np.append(y, spare[1])[places])
-        return alone if together is None else np.where(np.isnan(alone), np.nan, together)
+        if together is None:
+            return alone
+        together[failed] = np.nan
+        return together
+
+    def _nothing(self, rows: int) -> Array:
+        return np.full((rows, len(self.target.categories)) if self._wide else rows, np.nan)
 
     def _halves(self, fitted: Any, rows: NDArray[np.intp]) -> Array:
         """Where rows fail together, their halves, until those that fail are alone."""
         answer = self._ask(fitted, _safe_indexing(self.validation[0], rows), self.validation[1][rows])
         if answer is not None or len(rows) == 1:
-            return np.array([np.nan]) if answer is None else answer
+            return self._nothing(1) if answer is None else answer
         return np.concatenate([self._halves(fitted, half) for half in np.array_split(rows, 2)])
 
     def _ask(self, fitted: Any, X: Any, y: Any) -> Array | None:
         try:
-            answer = np.asarray(self.loss(fitted, X, y), float)
+            answer = np.array(self._call(fitted, X, y), float)
         except Exception:  # what it said may quote a row
             return None
-        return answer if answer.shape == (len(y),) else None
+        return answer if answer.shape == self._nothing(len(y)).shape else None
 
 
 def _stack(rows: Any, more: Any) -> Any:
@@ -95,26 +144,3 @@ def _stack(rows: Any, more: Any) -> Any:
     if hasattr(rows, "tocsr"):
         return extra("scipy.sparse", "sklearn", "sparse rows").vstack([rows, more]).tocsr()
     return np.concatenate([rows, more])
-
-
-def zero_one(fitted: Any, X: Any, y: Any) -> Any:
-    """1 for each row predicted wrongly."""
-    return (np.asarray(fitted.predict(X)) != y).astype(float)
-
-
-def log_loss(fitted: Any, X: Any, y: Any) -> Any:
-    """-log of the probability of each row's own class; infinite, so the worse bound, for a class never trained on."""
-    own = (np.asarray(y)[:, None] == fitted.classes_) * fitted.predict_proba(X)
-    with np.errstate(divide="ignore"):
-        return -np.log(own.sum(axis=1))
-
-
-def squared_error(fitted: Any, X: Any, y: Any) -> Any:
-    return (np.asarray(fitted.predict(X)) - y) ** 2
-
-
-def absolute_error(fitted: Any, X: Any, y: Any) -> Any:
-    return np.abs(np.asarray(fitted.predict(X)) - y)
-
-
-LOSSES = {"accuracy": zero_one, "log_loss": log_loss, "squared_error": squared_error, "absolute_error": absolute_error}

@@ -1,110 +1,81 @@
-"""A table, a target column and a named model become an objective: one loss per private validation row.
+"""A table, a target column and a named model become an objective: one loss per private validation row or person.
 
 The rows are split at random. Training rows train the model and are NOT protected; validation rows are read only through
 their losses, and are what a release protects. Everything that is shared by all losses comes from the training rows
-alone, or from a declared schema: encoders, the task, and whether a column holds numbers or words. A validation cell
-that does not fit counts as missing, so that it can move no other row's loss and cannot make the run fail.
+alone, or from a declared schema: encoders, the task, class rates, remarks, and whether a column holds numbers or words.
+A validation cell that does not fit counts as missing, so that it can move no other row's loss and cannot make the run
+fail. Of all rows together only two things are used: how many there are, and, with a column that names persons, which
+rows are one person's. Persons are counted in the order in which they first appear.
 """
 
 from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, extra, probability
-from tacit.schema import TASKS, Schema
+from tacit.errors import BadInput, choice, count, probability
+from tacit.integrations.predictions import check_estimator, predict_for
+from tacit.integrations.table_facts import judge_task
+from tacit.integrations.table_models import MODELS, make_estimator
+from tacit.metrics import Metric, find
+from tacit.objective import LossFacts
+from tacit.persons import Rows, number_persons
+from tacit.schema import TASKS, Column, Schema
 from tacit.schema.cells import Mask, read_cells, read_numbers
 from tacit.schema.matrix import Matrix
-from tacit.space import Choice, Float, Int, Space
+from tacit.space import Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
 FEW = 200  # training rows on which a space is tried
+PERSONS = (
+    "protected: the persons of the validation rows, each with all their rows. NOT protected: the persons of the "
+    "training rows, whom the published model may reveal"
+)
 LEAST_TRAINING = 10
-
-
-@dataclass(frozen=True)
-class TableModel:
-    """A scikit-learn estimator by name, for each task, and the space it is searched in."""
-
-    classifier: str
-    regressor: str
-    space: Callable[[int], dict[str, Any]]  # of the number of training rows
-    fixed: dict[str, Any]
-
-
-MODELS = {
-    "linear": TableModel(
-        "sklearn.linear_model.LogisticRegression",
-        "tacit.integrations.table.RidgeByC",
-        lambda rows: {"C": Float(1e-4, 1e3, log=True)},
-        {},
-    ),
-    "boosting": TableModel(
-        "sklearn.ensemble.HistGradientBoostingClassifier",
-        "sklearn.ensemble.HistGradientBoostingRegressor",
-        lambda rows: {
-            "learning_rate": Float(0.01, 1.0, log=True),
-            "max_leaf_nodes": Int(2, 128, log=True),
-            "l2_regularization": Float(1e-3, 1e2, log=True),
-            "max_iter": Int(20, 200, log=True),
-        },
-        {"early_stopping": False, "random_state": 0},
-    ),
-    "forest": TableModel(
-        "sklearn.ensemble.RandomForestClassifier",
-        "sklearn.ensemble.RandomForestRegressor",
-        lambda rows: {
-            "max_depth": Int(1, 30),
-            "min_samples_leaf": Int(1, 50, log=True),
-            "max_features": Float(0.1, 1.0),
-        },
-        {"n_estimators": 100, "random_state": 0},
-    ),
-    "svm": TableModel(
-        "sklearn.svm.SVC",
-        "sklearn.svm.SVR",
-        lambda rows: {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-4, 1e1, log=True)},
-        {},
-    ),
-    "neighbours": TableModel(
-        "sklearn.neighbors.KNeighborsClassifier",
-        "sklearn.neighbors.KNeighborsRegressor",
-        lambda rows: {
-            "n_neighbors": Int(1, min(100, rows), log=True),
-            "weights": Choice(["uniform", "distance"]),
-        },
-        {},
-    ),
-}
-
-
-def RidgeByC(C: float = 1.0) -> Any:  # noqa: N802
-    """Ridge regression with the inverse strength C, as scikit-learn's classifiers call it."""
-    return extra("sklearn.linear_model", "sklearn", "tuning on a table").Ridge(alpha=1 / C)
+DEFAULTS = {"classification": "error", "regression": "squared"}
 
 
 @dataclass(frozen=True, repr=False)
 class TableObjective:
-    """Fits a model on the training rows; answers with one loss per validation row: 0 or 1, or the squared error.
+    """Fits a model on the training rows; answers with one loss per validation row, person or pair.
 
-    ``known`` says which validation rows have a target that the schema knows; the others have no loss.
+    ``known`` says which validation rows have a target that the schema knows; the others have no loss. ``owners`` says
+    whose the validation rows are, and ``train_owners`` whose the training rows are, where a column names persons.
     """
 
     model: str
     task: str
+    metric: Metric
     matrix: Matrix
     train: tuple[Any, Any]
     validation: tuple[Any, Any]
     known: Mask
+    owners: Rows | None = None
+    train_owners: Rows | None = None
+
+    @property
+    def target(self) -> Column:
+        assert self.matrix.schema.target is not None
+        return self.matrix.schema.target
+
+    @property
+    def units(self) -> int:
+        """Validation rows, or persons: what is protected."""
+        return len(self.known) if self.owners is None else int(self.owners.max()) + 1
 
     @property
     def records(self) -> int:
-        return len(self.known)
+        """Losses: as many as units, or pairs of them."""
+        return self.metric.units(self.units)
+
+    @property
+    def facts(self) -> LossFacts:
+        return self.metric.facts(self.units, persons=self.owners is not None)
 
     @property
     def space(self) -> Space:
@@ -114,9 +85,10 @@ class TableObjective:
         fitted = self.estimator(params).fit(*self.train)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # from here on a warning would tell of private rows
             warnings.simplefilter("ignore")
-            predicted, answers = fitted.predict(self.validation[0]), self.validation[1]
-            missed = predicted != answers if self.task == "classification" else (predicted - answers) ** 2
-            return np.where(self.known, missed, np.nan)
+            predicted = predict_for(self.metric, fitted, self.validation[0], self.target)
+            return self.metric.measure(
+                predicted, self._answers(self.validation[1], self.known), self.owners, self.units
+            )
 
     def refuse_space(self, space: Space) -> None:
         """Refuse a space that the model cannot take; tried on training rows, which are not protected."""
@@ -138,26 +110,56 @@ class TableObjective:
                 f"the model {self.model!r} cannot be fitted with {middle}: {error}. Nothing was spent"
             ) from None
 
-    def baseline(self, bounds: tuple[float, float]) -> str:
+    def _answers(self, labels: Any, known: Any) -> Any:
+        """Answers as the metric takes them."""
+        if self.task != "classification":
+            return np.where(known, labels, np.nan)
+        codes = np.where(known, self.target.encode(labels), -1)
+        return self.metric.code_answers(codes, self.target.labels.tolist())
+
+    def baseline(self) -> str:
         """What no model would score, by the targets of the training rows alone; and how many of them bounds clip."""
-        answers = np.asarray(self.train[1])
-        if self.task == "classification":
-            wrong = 1 - np.unique(answers, return_counts=True)[1].max() / len(answers)
-            return f"to beat: always the most frequent class is wrong in {100 * wrong:.3g}% of the training rows"
-        squares, (low, high) = (answers - answers.mean()) ** 2, bounds
-        clipped = float(np.mean((squares < low) | (squares > high)))
+        answers = self._answers(self.train[1], np.ones(len(self.train[1]), bool))
+        metric, said = self.metric, ""
+        if metric.pairs:
+            return f"to beat: no order at all has an {metric.shown.name} of 0.5"
+        if metric.task == "classification":
+            rates = np.bincount(answers, minlength=len(self.target.categories)) / len(answers)
+        if metric.reads == "labels":
+            constant, said = np.full(len(answers), float(rates.argmax())), "the most frequent class"
+        elif metric.reads == "probabilities":
+            constant, said = np.tile(rates, (len(answers), 1)), "the shares of the classes"
+        else:
+            constant, said = np.full(len(answers), _middle(metric, answers)), "the same number, the best one"
+        loss = float(metric.measure(constant, answers, self.train_owners).mean())
+        name, value = metric.shown.name, metric.shown.read(loss)
+        told = f"to beat: always {said} has {article(name)} {name} of {value:.4g} on the training rows"
+        if metric.reads != "numbers" or metric.losses is None:
+            return told
+        (low, high), each = metric.known_bounds(), metric.losses(constant, answers)
+        clipped = 100 * float(np.mean((each < low) | (each > high)))
         return (
-            f"to beat: always the mean has a squared error of {np.clip(squares, low, high).mean():.4g} on the training "
-            f"rows. Squared errors are clipped at the bounds [{low:g}, {high:g}], and so is the score: of that mean's "
-            f"errors {100 * clipped:.3g}% are"
+            f"{told}. Losses are clipped at the bounds [{low:g}, {high:g}], and so is the score: of these "
+            f"{clipped:.3g}% are"
         )
 
     def estimator(self, params: dict[str, Any]) -> Any:
         """An unfitted model with these parameters, for rows that ``matrix`` has encoded."""
-        wanted = MODELS[self.model]
-        home, name = (wanted.classifier if self.task == "classification" else wanted.regressor).rsplit(".", 1)
-        made = getattr(extra(home, "sklearn", "tuning on a table"), name)(**{**wanted.fixed, **params})
-        return made.set_params(max_iter=1000) if name == "LogisticRegression" else made
+        return make_estimator(self.model, self.task, params)
+
+
+def article(name: str) -> str:
+    """
+    >>> article("error"), article("Brier score")
+    ('an', 'a')
+    """
+    return "an" if name[0] in "aeiouA" else "a"
+
+
+def _middle(metric: Metric, answers: Any) -> float:
+    """The constant that suits the metric."""
+    level = {"absolute": 0.5, "quantile": float(metric.name.partition(":")[2] or 0.5)}.get(metric.name.split(":")[0])
+    return float(answers.mean() if level is None else np.quantile(answers, level))
 
 
 def table_objective(
@@ -166,28 +168,30 @@ def table_objective(
     model: str,
     *,
     task: str | None = None,
+    metric: Metric | str | None = None,
+    bounds: tuple[float, float] | None = None,
+    person: str | None = None,
+    drop: Sequence[str] = (),
     validation: float = 0.5,
     seed: int = 0,
     schema: Schema | None = None,
 ) -> TableObjective:
-    """Split a DataFrame into training and private validation rows and make its objective."""
+    """Split a DataFrame into training and private validation rows, or persons, and make its objective."""
     choice("model", model, tuple(MODELS))
-    if target not in table.columns:
-        near = difflib.get_close_matches(target, [str(c) for c in table.columns], n=1)
-        meant = f", did you mean {near[0]!r}?" if near else "; the first line of the file must name them"
-        raise BadInput(f"the table has no column {target!r} among its {table.shape[1]} columns{meant}")
-    if table.shape[1] < 2:
-        raise BadInput(f"the table must have a column besides the target, got {table.shape[1]} in all")
-    held = round(probability("validation", validation) * len(table))
-    if held < 1 or len(table) - held < LEAST_TRAINING:
-        raise BadInput(
-            f"a table needs 1 row to validate and {LEAST_TRAINING} to train on, got {held} and {len(table) - held}: "
-            f"{len(table)} rows below the line of names, divided by validation={validation:g}"
-        )
-    order = np.random.default_rng(count("seed", seed, least=0)).permutation(len(table))
-    seen, hidden = order[held:], order[:held]
-    features, answers = table.drop(columns=[target]), table[target]
-    known = table_schema(features.iloc[seen], answers.iloc[seen], target, task, schema)
+    wanted = find(metric, bounds=bounds) if isinstance(metric, str) else metric
+    for name in [target, *([person] if person is not None else []), *drop]:
+        _find_column(table, name)
+    if target in (person, *drop):
+        raise BadInput(f"the target {target!r} can neither name persons nor be left out")
+    owners = None if person is None else number_persons(table[person], len(table))
+    features = table.drop(columns=list(dict.fromkeys([target, *([person] if person is not None else []), *drop])))
+    if features.shape[1] < 1:
+        raise BadInput(f"the table must have a column besides the target, got {features.shape[1] + 1} in all")
+    seen, hidden = divide_table(len(table), validation, seed, owners)
+    answers = table[target]
+    known = table_schema(
+        features.iloc[seen], answers.iloc[seen], target, task or (wanted.task if wanted else None), schema
+    )
     assert known.target is not None
     made = "classification" if known.target.kind == "category" else "regression"
     matrix, train = Matrix.fit(known, features.iloc[seen])
@@ -196,8 +200,50 @@ def table_objective(
         raise BadInput(f"the target {target!r} is none of the declared labels in some training rows; leave them out")
     if made == "classification" and len(np.unique(here[0])) < 2:
         raise BadInput("the training rows hold one class only; use a smaller validation share or another seed")
+    whose = None if owners is None else owners[seen]
+    measured = settle_metric(wanted or find(DEFAULTS[made], bounds=bounds), made, known.target, here[0], whose)
+    check_estimator(measured, make_estimator(model, made, {}))
     private = matrix.encode(features.iloc[hidden])
-    return TableObjective(model, made, matrix, (train, here[0]), (private, there[0]), there[1])
+    held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
+    return TableObjective(
+        model, made, measured, matrix, (train, here[0]), (private, there[0]), there[1], held, _renumber(whose)
+    )
+
+
+def settle_metric(metric: Metric, task: str, target: Column, answers: Any, owners: Rows | None) -> Metric:
+    """The metric with what it needs to know of the classes, by training rows where it was not declared."""
+    if metric.task != task:
+        raise BadInput(f"{metric.name} is for {metric.task}, and this is a {task}. Nothing was spent")
+    if task != "classification":
+        return metric
+    return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
+
+
+def _renumber(owners: Rows | None) -> Rows | None:
+    return None if owners is None else np.unique(owners, return_inverse=True)[1]
+
+
+def _find_column(table: Any, name: str) -> None:
+    if name not in table.columns:
+        near = difflib.get_close_matches(name, [str(c) for c in table.columns], n=1)
+        meant = f", did you mean {near[0]!r}?" if near else "; the first line of the file must name them"
+        raise BadInput(f"the table has no column {name!r} among its {table.shape[1]} columns{meant}")
+
+
+def divide_table(rows: int, validation: float, seed: int, owners: Rows | None = None) -> tuple[Rows, Rows]:
+    """Training and validation rows by a public seed; with owners, persons with all their rows."""
+    units, kind = (rows, "row") if owners is None else (int(owners.max()) + 1 if rows else 0, "person")
+    held = round(probability("validation", validation) * units)
+    if held < 1 or units - held < LEAST_TRAINING:
+        raise BadInput(
+            f"a table needs 1 {kind} to validate and {LEAST_TRAINING} to train on, got {held} and {units - held}: "
+            f"{units} {kind}s below the line of names, divided by validation={validation:g}"
+        )
+    order = np.random.default_rng(count("seed", seed, least=0)).permutation(units)
+    if owners is None:
+        return order[held:], order[:held]
+    hidden = np.isin(owners, order[:held])
+    return np.flatnonzero(~hidden), np.flatnonzero(hidden)
 
 
 def table_schema(features: Any, answers: Any, target: str, task: str | None, declared: Schema | None) -> Schema:
@@ -213,11 +259,8 @@ def table_schema(features: Any, answers: Any, target: str, task: str | None, dec
     numbers, strange = read_numbers(read_cells(answers))
     if np.isnan(numbers).any() and not strange.any():
         raise BadInput(f"the target {target!r} is missing in some training rows; leave such rows out of the table")
-    if task is None:
-        many = not strange.any() and len(np.unique(numbers)) > 20 and (numbers % 1 != 0).any()
-        task = "regression" if many else "classification"
     try:
-        seen = Schema.of_rows(features, answers, task=task, words="category")
+        seen = Schema.of_rows(features, answers, task=task or judge_task(target, answers), words="category")
     except BadInput as wrong:
-        raise BadInput(f"the target {target!r}: {wrong}") from None
+        raise type(wrong)(f"the target {target!r}: {wrong}") from None
     return seen if declared is None else replace(declared, target=seen.target)

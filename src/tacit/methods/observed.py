@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, count
+from tacit.methods.basis import premises_of, unit_of
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from tacit.privacy.ledger import Ledger
 
-UNIT = "one validation record replaced"
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 CHOSEN = "tacit:chosen"
 AT_ONCE = "its interval holds for all observations at once, since they chose it"
@@ -46,6 +46,7 @@ class ObservationTerms:
     budget: Budget
     trials: int
     direction: str = "minimize"
+    basis: str = "record"
 
     def __post_init__(self) -> None:
         count("trials", self.trials)
@@ -55,8 +56,8 @@ class ObservationTerms:
     def mechanism(self, noise: Source = EXACT) -> BoundedMean:
         """The mechanism of one evaluation."""
         share = split(Budget.gdp(self.budget.mu()), self.trials)
-        higher = self.direction == "maximize"
-        return BoundedMean(self.records, self.bounds, budget=share, higher_is_better=higher, unit=UNIT, noise=noise)
+        higher, unit = self.direction == "maximize", unit_of(self.basis)
+        return BoundedMean(self.records, self.bounds, budget=share, higher_is_better=higher, unit=unit, noise=noise)
 
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
         """The guarantee of the whole study.
@@ -68,7 +69,9 @@ class ObservationTerms:
         one = self.mechanism(noise).guarantee
         if one.budget is None:
             return one
-        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=LOSSES)
+        whole = Guarantee(
+            Budget.gdp(self.budget.mu()), unit_of(self.basis), (), SOURCE, premises=premises_of(self.basis)
+        )
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
     @property
@@ -82,7 +85,8 @@ class ObservationTerms:
         return f"tune {{run}}: {self.trials} observations"
 
     def to_json(self) -> dict[str, Any]:
-        about = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
+        about: dict[str, Any] = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
+        about |= {"basis": self.basis} if self.basis != "record" else {}  # as the first release wrote it
         return {**about, "direction": self.direction, "budget": self.budget.to_json()}
 
 

@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, TacitError, probability
+from tacit.methods.basis import plural_of, premises_of, unit_of
 from tacit.methods.case import Case
 from tacit.methods.neighbours import Neighbours, unit_space
-from tacit.methods.observed import UNIT
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned, sampling_deviation
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.noise import EXACT, Source
@@ -59,7 +59,7 @@ class Choice:
     def __init__(self, objective: Objective, budget: Budget, noise: Source) -> None:
         self.sign = 1.0 if objective.higher_is_better else -1.0
         self.unit = float_unit(objective.records)
-        self.mechanism = Exponential(STEPS + self.unit, budget=budget, unit=UNIT, noise=noise)
+        self.mechanism = Exponential(STEPS + self.unit, budget=budget, unit=unit_of(objective.basis), noise=noise)
         low, high = objective.bounds
         self.scale = self.mechanism.scale * (high - low) / (objective.records * STEPS)  # in the units of the losses
 
@@ -89,11 +89,11 @@ class PoolTerms:
         return self.budget.notion in ("pure", "approximate")
 
     def guarantee(self) -> Guarantee:
+        unit, premises = unit_of(self.objective.basis), (*premises_of(self.objective.basis), UNTIMED)
         if self.noise.simulated:
-            return Guarantee.none(SIMULATED, UNIT)
-        if self.laplace:
-            return Guarantee(Budget.pure(self.budget.amount), UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
-        return Guarantee(self.budget, UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
+            return Guarantee.none(SIMULATED, unit)
+        budget = Budget.pure(self.budget.amount) if self.laplace else self.budget
+        return Guarantee(budget, unit, (), SOURCE, premises=premises)
 
     def parts(self) -> tuple[Budget, Budget]:
         """Budgets of the choice and of the score; they compose to the whole: epsilons, rhos or squares of mu add."""
@@ -111,12 +111,13 @@ class PoolTerms:
         """What sums losses and, unless noise is Laplace, draws the score."""
         o, (_, score) = self.objective, self.parts()
         budget = Budget.gdp(1.0) if self.laplace else score
-        higher = o.higher_is_better
-        return BoundedMean(o.records, o.bounds, budget=budget, higher_is_better=higher, unit=UNIT, noise=self.noise)
+        higher, unit = o.higher_is_better, unit_of(o.basis)
+        return BoundedMean(o.records, o.bounds, budget=budget, higher_is_better=higher, unit=unit, noise=self.noise)
 
     def blur(self) -> Laplace:
         """Laplace noise on a sum in whole steps."""
-        return Laplace(STEPS + float_unit(self.objective.records), budget=self.parts()[1], unit=UNIT, noise=self.noise)
+        o = self.objective
+        return Laplace(STEPS + float_unit(o.records), budget=self.parts()[1], unit=unit_of(o.basis), noise=self.noise)
 
     def draw_score(self, total: int) -> float:
         if not self.laplace:
@@ -137,6 +138,7 @@ class PoolTerms:
     def to_json(self) -> dict[str, Any]:
         o = self.objective
         about: dict[str, Any] = {"records": o.records, "bounds": list(o.bounds), "direction": o.direction}
+        about |= {"basis": o.basis} if o.basis != "record" else {}
         simulated = {"simulated": True} if self.noise.simulated else {}
         return {**about, "budget": self.budget.to_json(), "score_share": self.share, **simulated}
 
@@ -198,6 +200,7 @@ def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float,
         deviation=terms.deviation,
         law=law.lower(),
         details=details,
+        reading=terms.objective.reading,
     )
     reach, o = value.half_width or 0.0, terms.objective
     return replace(value, sampling=sampling_deviation(float(value.score or 0.0), reach, o.bounds, o.records))
@@ -249,11 +252,14 @@ def float_unit(records: int) -> int:
 def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
     """Refuse noise that drowns the differences between candidates, unless it was accepted."""
     (low, high), scale, score = terms.objective.bounds, terms.choice().scale, terms.deviation
-    if max(scale, score) > LOUD * (high - low) and not accepted:
+    if max(scale, score) > LOUD * terms.objective.useful_width and not accepted:
+        plural, useful = plural_of(terms.objective.basis), terms.objective.useful_width
+        among = f"losses between {low:g} and {high:g}"
+        among += f", whose means are no further apart than {useful:.3g}" if useful < high - low else ""
         raise BadInput(
-            f"over {terms.objective.records} records the choice would carry noise of scale {scale:.3g} on each "
-            f"candidate and the score noise of standard deviation {score:.3g}, on losses between {low:g} and {high:g}: "
-            "little better than a random choice. Use more records or a larger budget; or accept it with "
+            f"over {terms.objective.records} {plural} the choice would carry noise of scale {scale:.3g} on each "
+            f"candidate and the score noise of standard deviation {score:.3g}, on {among}: little better than a random "
+            f"choice. Use more {plural} or a larger budget; or accept it with "
             "accept_noise=True (--yes). Nothing was spent"
         )
 

@@ -40,6 +40,7 @@ class Method:
     why: str = ""  # no other notions
     conditional: bool = False  # the guarantee rests on a model of the data
     resumable: bool = False  # what it saw is released, so it may be kept and an interrupted run goes on
+    separate: bool = False  # needs losses of which a record has a part in one alone
     laplace: bool = False  # the noise of its score; Gaussian otherwise
     refuses: tuple[str, ...] = ()  # fields of a Task that it has no use for
     refuses_because: str = ""
@@ -62,6 +63,11 @@ class Method:
         given = [name for name in self.refuses if getattr(task, name) is not None]
         if given:
             raise BadInput(f"method {self.name!r} {self.refuses_because}: no {', '.join(given)}. Nothing was spent")
+        if self.separate and task.objective.overlaps:
+            raise BadInput(
+                f"method {self.name!r} looks at losses one by one, so each record may have a part in one of them "
+                "alone: use tacit.metrics.auc(pairs='one'). Nothing was spent"
+            )
         unknown, known = sorted(set(task.options) - set(self.option_names())), self.option_names()
         if unknown:
             takes = f"; it takes {', '.join(known)}" if known else ""
@@ -170,6 +176,7 @@ _LISTED = (
         notions=GAUSSIAN,
         why=NEVER_PURE,
         resumable=True,
+        separate=True,
         refuses=("storage", "candidates", "at_once"),
         refuses_because="follows gradients and keeps its own journal in out",
         function="tacit.methods.gibo:run",

@@ -17,13 +17,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, LedgerError, TacitError, count
+from tacit.methods.basis import UNIT, plural_of
 from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
 from tacit.methods.case import Case
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
 from tacit.methods.observed import (
     AT_ONCE,
     CHOSEN,
-    UNIT,
     Observations,
     ObservationTerms,
     ObservedTrials,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import optuna
 
     from tacit.methods.sampler import KnownNoiseSampler
+    from tacit.metrics.reading import Reading
 
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 EXACT_SCORES = "the search saw exact scores of the validation records"
@@ -102,14 +103,22 @@ def nonprivate(task: Task) -> Release[Tuned]:
     return Release(Tuned(params, answer.value, "nonprivate", objective.direction), Guarantee.none(EXACT_SCORES))
 
 
-def refuse_loud_noise(terms: ObservationTerms, accepted: bool) -> None:
-    """Refuse noise that drowns the differences between parameters, unless it was accepted."""
+def refuse_loud_noise(terms: ObservationTerms, accepted: bool, width: float | None = None) -> None:
+    """Refuse noise that drowns the differences between parameters, unless it was accepted.
+
+    ``width`` is how far mean losses can differ, where that is less than the bounds allow.
+    """
     noise, (low, high) = terms.mechanism().scale, terms.bounds
-    if noise > LOUD * (high - low) and not accepted:
+    useful = high - low if width is None else width
+    if noise > LOUD * useful and not accepted:
+        among = f"losses between {low:g} and {high:g}"
+        if useful < high - low:
+            among += f", whose means are no further apart than {useful:.3g}"
+        plural = plural_of(terms.basis)
         raise BadInput(
-            f"each of {terms.trials} evaluations over {terms.records} records would carry noise of standard deviation "
-            f"{noise:.3g}, on losses between {low:g} and {high:g}: little better than a random choice. Use more "
-            "records, a larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was spent"
+            f"each of {terms.trials} evaluations over {terms.records} {plural} would carry noise of standard deviation "
+            f"{noise:.3g}, on {among}: little better than a random choice. Use more {plural}, a larger budget, fewer "
+            "trials or method 'pool'; or accept it with accept_noise=True (--yes). Nothing was spent"
         )
 
 
@@ -136,8 +145,9 @@ def search_privately(
     """
     objective = task.objective
     if terms is None:
-        terms = ObservationTerms(objective.records, objective.bounds, task.price, task.trials, objective.direction)
-    refuse_loud_noise(terms, task.accept_noise)
+        o = objective
+        terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis)
+    refuse_loud_noise(terms, task.accept_noise, objective.useful_width)
     from tacit.run.study import SEARCH, describe_search, observed_trials, open_study  # loads Optuna
 
     if task.storage is not None and task.out is not None:
@@ -167,7 +177,7 @@ def search_privately(
         if branching:
             distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
-        release = _release(study, params, answer, observations, method)
+        release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:
             folder.write_certificate(release)
             folder.write_trials(observed_trials(study))
@@ -194,7 +204,12 @@ def _choose(study: optuna.Study, sampler: KnownNoiseSampler) -> tuple[Params, An
 
 
 def _release(
-    study: optuna.Study, params: Params, answer: Any, observations: Observations, method: str
+    study: optuna.Study,
+    params: Params,
+    answer: Any,
+    observations: Observations,
+    method: str,
+    reading: Reading | None,
 ) -> Release[Tuned]:
     """The answer with every observation: post-processing of what was already released."""
     from tacit.run.study import confirmed_values, observed_trials
@@ -222,6 +237,7 @@ def _release(
         trials=observed,
         details={"score": source},
         sampling=sampling_deviation(score, 1.96 * deviation, bounds, observations.terms.records),
+        reading=reading,
     )
     try:
         observations.give(value.to_json(), digest(value))

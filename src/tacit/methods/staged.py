@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, count, probability
+from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.case import Case
 from tacit.methods.neighbours import Neighbours, unit_space
-from tacit.methods.observed import UNIT, Observations, ObservationTerms, confirmations
+from tacit.methods.observed import Observations, ObservationTerms, confirmations
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.pool import Choice, evaluate_pool, moving_halves
 from tacit.methods.search import model_sampler, refuse_loud_noise, search_privately
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
-from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source
@@ -70,15 +71,17 @@ class StagedTerms(ObservationTerms):
     def mechanism(self, noise: Source = EXACT) -> BoundedMean:
         each = split(Budget.gdp(self.budget.mu() * math.sqrt(1 - self.share) * (1 - 1e-12)), self.trials)
         higher = self.direction == "maximize"
-        return BoundedMean(self.records, self.bounds, budget=each, higher_is_better=higher, unit=UNIT, noise=noise)
+        unit = unit_of(self.basis)
+        return BoundedMean(self.records, self.bounds, budget=each, higher_is_better=higher, unit=unit, noise=noise)
 
     def region_budget(self) -> Budget:
         return Budget.gdp(self.budget.mu() * math.sqrt(self.share) * (1 - 1e-12))
 
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
+        unit, premises = unit_of(self.basis), (*premises_of(self.basis), UNTIMED)
         if noise.simulated:
-            return Guarantee.none(SIMULATED, UNIT)
-        whole = Guarantee(Budget.gdp(self.budget.mu()), UNIT, (), SOURCE, premises=(*LOSSES, UNTIMED))
+            return Guarantee.none(SIMULATED, unit)
+        whole = Guarantee(Budget.gdp(self.budget.mu()), unit, (), SOURCE, premises=premises)
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +102,16 @@ def run(task: Task) -> Release[Tuned]:
     listed = task.space.sobol(count("pool", pool), task.seed)
     o = task.objective
     terms = StagedTerms(
-        o.records, o.bounds, task.price, task.trials, o.direction, share, len(listed), half_width, digest(listed)
+        o.records,
+        o.bounds,
+        task.price,
+        task.trials,
+        o.direction,
+        o.basis,
+        share,
+        len(listed),
+        half_width,
+        digest(listed),
     )
 
     def narrow(task: Task, observations: Observations) -> Task:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, choice
+from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
-from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
@@ -29,10 +29,11 @@ def tune(
     objective: Callable[[dict[str, Any]], Any],
     space: Mapping[str, Any] | Space | Callable[[Any], Any],
     *,
-    records: int,
-    bounds: tuple[float, float],
     budget: Budget | None,
     trials: int,
+    records: int | None = None,
+    bounds: tuple[float, float] | None = None,
+    groups: Any = None,
     direction: str = "minimize",
     method: str = "observed",
     candidates: Sequence[Params] | int | None = None,
@@ -54,12 +55,15 @@ def tune(
     ``records`` are public. ``space`` names parameters, or is a function of a trial that suggests them (method
     "observed" or "random") where some depend on others. ``trials`` is fixed in advance. ``out`` is a folder for the
     released study, the certificate and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere,
-    ``at_once`` of them together.
+    ``at_once`` of them together. ``groups`` says whose each row is, where persons have several: each then has one loss,
+    the mean of theirs, and ``records`` counts rows or is left out. A metric's own objective (``tacit.metrics``) needs
+    no records and bounds.
 
     Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
     conditional on a Gaussian-process model; "kusner3" is pure epsilon, given true Lipschitz constants; "nonprivate" has
-    none. What the model was trained on is not protected by any of them.
+    none. With ``groups`` the unit is one person replaced, with all their rows. What the model was trained on is not
+    protected by any of them.
     Follows. Private observations (docs/proofs/private-observations.md); Kusner et al. (2015), Algorithms 1 to 3; Sopa
     et al. (2025), Algorithms 1 and 2 ("gibo", for many parameters: ``trials`` are its steps, of several evaluations
     each). All proofs: docs/proofs/index.md.
@@ -77,7 +81,7 @@ def tune(
     """
     chosen = METHODS[choice("method", method, tuple(METHODS))]
     task = Task(
-        Objective(objective, records, bounds, direction),
+        make_objective(objective, records, bounds, direction, groups),
         as_space(space, method, candidates),
         budget,
         trials,

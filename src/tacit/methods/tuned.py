@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.methods.registry import METHODS
+from tacit.metrics.reading import Reading
 from tacit.privacy.release import plain
 
-LATER = ("law", "sampling")
+LATER = ("law", "sampling", "reading")
+NOISE = "noise of privacy"
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Tuned:
     observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds what a
     method adds, such as the bounds of its theorems. ``law`` is that of the score's noise, "gaussian" or "laplace",
     where the method has both. ``sampling`` bounds the standard deviation of the score over data sets of so many
-    records: for new data it counts besides the noise.
+    records: for new data it counts besides the noise. ``reading`` says how the score, a mean loss, is read as the
+    metric that was asked for: ``metric_score`` is that.
     """
 
     __released__ = True
@@ -35,6 +38,21 @@ class Tuned:
     details: dict[str, Any] = field(default_factory=dict)
     law: str = ""
     sampling: float | None = None
+    reading: Reading | None = None
+
+    @property
+    def metric(self) -> str:
+        """What the score is read as: the name of a metric, or "score"."""
+        return self.reading.name if self.reading is not None else "score"
+
+    @property
+    def metric_score(self) -> float | None:
+        """The score in the metric that was asked for.
+
+        >>> Tuned({}, 0.25, "pool", "minimize", reading=Reading("accuracy", 1.0, -1.0, higher=True)).metric_score
+        0.75
+        """
+        return self.score if self.score is None or self.reading is None else self.reading.read(self.score)
 
     @property
     def half_width(self) -> float | None:
@@ -63,25 +81,37 @@ class Tuned:
             return None
         return math.hypot(self.half_width, 1.96 * self.sampling)
 
+    def metric_intervals(self) -> list[tuple[str, float]]:
+        """What ``metric_score`` may be off by, at 95%, and what each is about."""
+        if self.reading is None or self.score is None:
+            return self.intervals()
+        rates = " and class rates" if self.reading.spread else ""
+        return [
+            (f"{what}{rates}" if what == NOISE else what, self.reading.reach(self.score, wide))
+            for what, wide in self.intervals()
+        ]
+
     def intervals(self) -> list[tuple[str, float]]:
         """What the score may be off by, at 95%, and what each is about."""
         if self.half_width is None:
             return []
         if self.sampling is None or self.new_data_half_width is None:
-            return [("noise of privacy", self.half_width)]
+            return [(NOISE, self.half_width)]
         return [
-            ("noise of privacy", self.half_width),
+            (NOISE, self.half_width),
             ("sampling of the records, at most", 1.96 * self.sampling),
             ("both, for new data", self.new_data_half_width),
         ]
 
     def __str__(self) -> str:
         """The parameters, the score and what it may be off by, in lines."""
-        width = max([len("score"), *map(len, self.params)])
+        width = max([len(self.metric), *map(len, self.params)])
         lines = ["Released", *(f"  {name:{width}}  {_few_digits(v)}" for name, v in self.params.items())]
         if self.score is not None:
-            lines.append(f"  {'score':{width}}  {self.score:.4g}")
-            lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.intervals()]
+            lines.append(f"  {self.metric:{width}}  {self.metric_score:.4g}")
+            lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.metric_intervals()]
+            if self.reading is not None and self.reading.about:
+                lines.append(f"  {self.metric}: {self.reading.about}")
         if self.noise is not None:
             many = f"{len(self.trials)} observation{'' if len(self.trials) == 1 else 's'}"
             lines.append(f"  noise of one observation: standard deviation {self.noise:.2g}, {many}")
@@ -93,7 +123,8 @@ class Tuned:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Tuned:
-        return cls(**document)
+        said = document.get("reading")
+        return cls(**{**document, "reading": Reading(**said) if isinstance(said, dict) else said})
 
 
 def _few_digits(value: Any) -> str:

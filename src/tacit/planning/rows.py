@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.errors import BadInput, GuaranteeError
+from tacit.methods.basis import UNIT
 from tacit.methods.case import Case
-from tacit.methods.observed import UNIT
 from tacit.methods.outlook import Forecast, Measured, Outlook
 from tacit.methods.registry import METHODS, load
 from tacit.planning import measured

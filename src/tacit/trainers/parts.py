@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import BadInput, count, type_and_shape
-from tacit.schema.cells import read_cells, read_words
+from tacit.errors import BadInput, count
+from tacit.persons import number_persons
 
 Rows = NDArray[np.intp]
 LEAST = 20  # records, or persons, in a part
@@ -61,22 +61,3 @@ def divide_rows(records: int, groups: Any, shares: tuple[float, float, float], s
         rows = np.flatnonzero(place[owners] >= 0)
         found.append(Part(rows, None if groups is None else place[owners[rows]]))
     return found[0], found[1], found[2]
-
-
-def number_persons(groups: Any, records: int) -> Rows:
-    """Whose each row is, as numbers in the order of first appearance; a row without a name is a person of its own."""
-    try:
-        cells = read_cells(groups)
-    except TypeError:
-        raise BadInput(f"groups must be one name per row, got {type_and_shape(groups)}") from None
-    if cells.shape != (records,):
-        raise BadInput(f"groups must have one name per row, shape ({records},), got shape {cells.shape}")
-    words, odd = read_words(cells)
-    numbers: dict[Any, int] = {}
-    return np.array(
-        [
-            numbers.setdefault(row if o or w != w else w, len(numbers))
-            for row, (w, o) in enumerate(zip(words, odd, strict=True))
-        ],
-        np.intp,
-    )

@@ -95,11 +95,11 @@ def search_cv(trials: int = 2, records: int = 20) -> Game:
     """``tacit.PrivateSearchCV`` from end to end: everything that a fitted search shows."""
     from sklearn.dummy import DummyClassifier
 
-    from tacit.integrations.sklearn import PrivateSearchCV, _split
+    from tacit.integrations.sklearn import PrivateSearchCV, split_rows
 
     epsilon, delta = 7.0, 1e-5
     budget = Budget.gdp(Budget.approximate(epsilon, delta).mu())
-    _, hidden = _split(np.random.RandomState(0), 2 * records, 0.5)  # the split is public
+    _, hidden = split_rows(np.random.RandomState(0), 2 * records, 0.5)  # the split is public
     X = np.zeros((2 * records, 1))
     labels = np.zeros((2, 2 * records), int)  # the estimator always says 0
     labels[:, hidden[1::2]] = 1

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput
+from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.gibo.design import (
     RATES,
     DescentSettings,
@@ -36,14 +37,13 @@ from tacit.methods.gibo.design import (
     suggest_clip,
 )
 from tacit.methods.gibo.steps import rule
-from tacit.methods.observed import UNIT
 from tacit.methods.pool import Choice
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import LOSSES, UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.release import Release, digest
@@ -82,11 +82,15 @@ class GradientSearch:
         object.__setattr__(self, "settings", self.settings.with_rate(self._loudness()))
         s, records, size = self.settings, task.objective.records, task.space.dimensions
         each = split(Budget.gdp(budget.mu() * path_share(s)), task.trials)
-        gradient = GradientMean(records, clip=s.clip, size=size, budget=each, unit=UNIT, noise=task.noise)
+        gradient = GradientMean(records, clip=s.clip, size=size, budget=each, unit=self.unit, noise=task.noise)
         object.__setattr__(self, "mechanism", gradient)
         object.__setattr__(self, "choice", self._choice())
         object.__setattr__(self, "scoring", self._mean(s.score_budget, s.starts))
         self._refuse_loud_noise()
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.task.objective.basis)
 
     @cached_property
     def places(self) -> Array:
@@ -117,7 +121,7 @@ class GradientSearch:
             return None
         o, each = self.task.objective, split(Budget.gdp(self.task.price.mu() * math.sqrt(share)), places)
         better, noise = o.higher_is_better, self.task.noise
-        return BoundedMean(o.records, o.bounds, budget=each, higher_is_better=better, unit=UNIT, noise=noise)
+        return BoundedMean(o.records, o.bounds, budget=each, higher_is_better=better, unit=self.unit, noise=noise)
 
     def _refuse_loud_noise(self) -> None:
         task, clip = self.task, self.settings.clip
@@ -133,15 +137,16 @@ class GradientSearch:
         """Of everything that is released or written."""
         budget = self.task.price
         if self.task.noise.simulated:
-            return Guarantee.none(SIMULATED, UNIT)
-        premises = LOSSES if self.choice is None else (*LOSSES, UNTIMED)
-        whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=premises)
+            return Guarantee.none(SIMULATED, self.unit)
+        premises = (*premises_of(self.task.objective.basis), *(() if self.choice is None else (UNTIMED,)))
+        whole = Guarantee(Budget.gdp(budget.mu()), self.unit, (), SOURCE, premises=premises)
         return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
     def terms(self) -> dict[str, Any]:
         t, o = self.task, self.task.objective
         about = {"records": o.records, "bounds": list(o.bounds), "trials": t.trials}
         about |= {"direction": o.direction, "budget": t.price.to_json(), "seed": t.seed}
+        about |= {"basis": o.basis} if o.basis != "record" else {}
         about |= {"space": {n: repr(d) for n, d in t.space.distributions.items()}}
         return {**about, "simulated": t.noise.simulated, "settings": self.settings.to_json()}
 
@@ -257,7 +262,7 @@ def _choose_places(p: GradientSearch, claims: Claims, places: Array) -> list[int
         return first
     choice, o, listed = p.choice, p.task.objective, p.task.space.params(places)
     # sums in whole steps; this mechanism draws nothing
-    adding = BoundedMean(o.records, o.bounds, budget=Budget.gdp(1.0), higher_is_better=o.higher_is_better, unit=UNIT)
+    adding = BoundedMean(o.records, o.bounds, budget=Budget.gdp(1.0), higher_is_better=o.higher_is_better)
 
     def draw(totals: list[int]) -> list[int]:
         left, drawn = list(range(len(places))), list[int]()
@@ -308,4 +313,5 @@ def _summarise(
     shown = None if score is None else min(max(score, low), high)
     noise = p.scoring.scale if p.scoring is not None and trials else None
     about: dict[str, Any] = {"deviation": noise if shown is not None else None, "trials": trials, "noise": noise}
-    return Tuned(params[best], shown, "gibo", p.task.objective.direction, details=details, **about)
+    o = p.task.objective
+    return Tuned(params[best], shown, "gibo", o.direction, details=details, reading=o.reading, **about)

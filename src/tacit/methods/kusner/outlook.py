@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from tacit.methods.basis import UNIT
 from tacit.methods.case import Case
 from tacit.methods.kusner import constants as k
 from tacit.methods.kusner.problem import (
@@ -18,7 +19,6 @@ from tacit.methods.kusner.problem import (
     halve_budget,
     state_conditional,
 )
-from tacit.methods.observed import UNIT
 from tacit.methods.outlook import Forecast, Outlook
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task

@@ -13,11 +13,11 @@ import numpy as np
 from tacit.errors import BadInput, choice, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
+from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.kusner import constants as k
-from tacit.methods.observed import UNIT
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
-from tacit.privacy.guarantee import LOSSES, UNTIMED, Guarantee
+from tacit.privacy.guarantee import UNTIMED, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.release import Payment, Release, digest
@@ -135,11 +135,11 @@ def state_conditional(
 
 
 def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarantee:
-    return (
-        Guarantee.none(SIMULATED, UNIT)
-        if p.task.noise.simulated
-        else Guarantee(p.task.price, UNIT, assumptions, source, premises=(*LOSSES, UNTIMED))
-    )
+    basis = p.task.objective.basis
+    if p.task.noise.simulated:
+        return Guarantee.none(SIMULATED, unit_of(basis))
+    premises = (*premises_of(basis), UNTIMED)
+    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises)
 
 
 def assess(
@@ -199,7 +199,15 @@ def release(
     sign = 1.0 if p.task.objective.higher_is_better else -1.0
     shown = prior.mean + sign * prior.scale * float(blur.draw(value))
     deviation = math.sqrt(2) * blur.scale * prior.scale
-    tuned = Tuned(params, shown, p.method, p.task.objective.direction, deviation=deviation, details=details)
+    tuned = Tuned(
+        params,
+        shown,
+        p.method,
+        p.task.objective.direction,
+        deviation=deviation,
+        details=details,
+        reading=p.task.objective.reading,
+    )
     if p.task.ledger is not None and payment is not None:
         p.task.ledger.settle(payment, digest(tuned))
     return Release(tuned, guarantee, payment)

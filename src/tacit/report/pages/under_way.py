@@ -42,7 +42,8 @@ def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, agai
     said = json.loads(study.attrs["tacit:terms"])
     simulated = said.pop("simulated", False)
     budget = Budget.from_json(said["budget"])
-    terms = ObservationTerms(said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"])
+    about = said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"]
+    terms = ObservationTerms(*about, basis=said.get("basis", "record"))
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
     drawn = [t for t in study.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")

@@ -1,0 +1,77 @@
+"""Whose one loss is: what is then protected, and what the losses must keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tacit.errors import BadInput, interval
+from tacit.objective import LossFacts, Objective
+from tacit.persons import PersonLosses
+from tacit.privacy.guarantee import LOSSES, STEADY
+
+UNIT = "one validation record replaced"
+PERSON = "one person replaced, with all their validation rows"
+OWN_ROWS = (
+    "each loss is computed from its own person's rows and public things alone: no row of another person, and nothing "
+    "trained on one, had a part in it, and all rows of a person bear that person's name"
+)
+OWN_PAIR = (
+    "each score is computed from its own {whose} and public things alone: no other validation record, and nothing "
+    "trained on one, had a part in it; a pair of scores and labels makes one loss"
+)
+
+
+def unit_of(basis: str) -> str:
+    """One unit of privacy. The unit of pairs is what they are made of: one of it moves their mean as one pair does.
+
+    >>> unit_of("pair")
+    'one validation record replaced'
+    """
+    return PERSON if "person" in basis else UNIT
+
+
+def premises_of(basis: str) -> tuple[str, ...]:
+    """What no data can break and tacit cannot see."""
+    if basis == "record":
+        return LOSSES
+    if basis == "person":
+        return (OWN_ROWS, STEADY)
+    return (OWN_PAIR.format(whose="row" if "person" in basis else "record"), STEADY)
+
+
+def plural_of(basis: str) -> str:
+    return {"pair of persons": "pairs of persons"}.get(basis, f"{basis}s")
+
+
+def make_objective(
+    function: Callable[[Any], Any],
+    records: int | None,
+    bounds: tuple[float, float] | None,
+    direction: str,
+    groups: Any = None,
+) -> Objective:
+    """The objective with its public facts: as given, as its function knows them, or by person."""
+    facts = getattr(function, "facts", None)
+    if isinstance(facts, LossFacts):
+        if groups is not None:
+            raise BadInput("these losses know whose they are: give groups where they are made. Nothing was spent")
+        for name, given, known in (("records", records, facts.records), ("bounds", bounds, facts.bounds)):
+            if given is not None and given != known:
+                raise BadInput(f"these losses have {name}={known!r}, got {name}={given!r}. Nothing was spent")
+        if direction != "minimize":
+            raise BadInput("a metric's losses are minimised, whatever it is read as: leave direction out")
+        return Objective(function, facts.records, facts.bounds, direction, facts.basis, facts.reading, facts.overlaps)
+    if bounds is None:
+        raise BadInput("give bounds=(low, high), the public bounds of one loss. Nothing was spent")
+    if groups is None:
+        if records is None:
+            raise BadInput("give records, the public number of losses. Nothing was spent")
+        return Objective(function, records, bounds, direction)
+    by_person = PersonLosses.of(function, groups, interval("bounds", bounds), direction)
+    if records is not None and records != len(by_person.owners):
+        raise BadInput(
+            f"with groups, records counts rows: groups names {len(by_person.owners)}, got records={records}. Nothing "
+            "was spent"
+        )
+    return Objective(by_person, by_person.persons, bounds, direction, "person")
