@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 from dataclasses import replace
 from typing import Any
@@ -36,7 +37,15 @@ def shapes(trainer: Trainer) -> list[Facts]:
     return [Facts(400, 4, trainer.task, k) for k in outputs]
 
 
-@pytest.fixture(params=sorted(TRAINERS))
+NEEDS_TORCH = pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "opacus")),
+    reason="needs torch and Opacus: pip install 'tacit[torch]'",
+)
+
+
+@pytest.fixture(
+    params=[pytest.param(n, marks=(NEEDS_TORCH, pytest.mark.slow) * n.startswith("torch")) for n in sorted(TRAINERS)]
+)
 def trainer(request: pytest.FixtureRequest) -> Trainer:
     found: Trainer = load(request.param)
     return found

@@ -30,6 +30,8 @@ TRAINERS: dict[str, str] = {
     "output-perturbation": "perturbed_output:OUTPUT",
     "mlp": "perceptron:MLP",
     "mlp-numbers": "perceptron:MLP_NUMBERS",
+    "torch": "torch_descent:TORCH",
+    "torch-numbers": "torch_descent:TORCH_NUMBERS",
     "ebm": "ebm:EBM",
     "ebm-numbers": "ebm:EBM_NUMBERS",
 }

@@ -11,6 +11,7 @@ from tacit.errors import BadInput
 from tacit.privacy.release import Release
 from tacit.schema import Column, Schema
 from tacit.trainers.additive import AdditiveScores
+from tacit.trainers.dense import DenseScores
 from tacit.trainers.descent import LinearScores
 from tacit.trainers.perceptron import PerceptronScores
 from tacit.trainers.perturbed_output import UnitLinearScores
@@ -22,6 +23,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], Model]] = {
     "linear": LinearScores.from_json,
     "additive": AdditiveScores.from_json,
     "perceptron": PerceptronScores.from_json,
+    "layers": DenseScores.from_json,
     "linear of unit rows": UnitLinearScores.from_json,
 }
 AS_JSON, AS_PICKLE = "model.json", "model.joblib"
