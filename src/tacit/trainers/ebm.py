@@ -6,7 +6,8 @@
 
 A step takes one column, divides its bins at random into leaves, adds up the residuals of the records of each leaf, adds
 noise, and moves the table of that column against the mean. The random division does not look at the data beyond counts
-that were drawn with noise. A record is in one leaf of a step, so replacing it moves the sums by at most 2 c.
+that were drawn with noise. A record is in one leaf of a step, so replacing it moves the sums by at most 2 c. The first
+rounds take every column once; after them a column is taken the more often, the more its noisy sums rose above noise.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 COUNTS = 0.05  # share of the squared mu that goes to the counts of the bins
 CELLS = 24  # of a number, besides its cuts
 COUNT_BITS, SUM_BITS = 20, 52
+EVEN, SELDOM = 2, 0.05  # rounds that take every column once; weight of a column that shows nothing, after them
 LEAST = 0.02  # share of the records that a leaf counts for at least: small leaves move slowly
 
 
@@ -78,8 +80,8 @@ class BoostingTrainer:
     floating point.
     Follows. Nori, Caruana, Bu, Shen and Kulkarni (2021), DP-EBM; docs/proofs/private-training.md for the rest.
     Differs. Residuals are clipped, so that the sums of a regression are bounded as well; the sensitivity is that of one
-    record replaced, not added; leaves are divided by noisy counts, categories too; the released tables are the mean
-    over the later rounds. Three classes or more have one score each.
+    record replaced, not added; leaves are divided by noisy counts, categories too; columns are not taken in turn after
+    the first rounds; the released tables are the mean over the later rounds. Three classes or more have one score each.
     Edges. A row without a target adds nothing to a sum of residuals.
     """
 
@@ -97,10 +99,10 @@ class BoostingTrainer:
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Rounds over all columns, rate, leaves of a step, and the clip of residuals."""
         return {
-            "rounds": Int(4, 40, log=True),
-            "rate": Float(0.3, 3.0, log=True),
-            "leaves": Int(3, 16, log=True),
-            "clip": Float(0.3, 0.8, log=True),
+            "rounds": Int(6, 40, log=True),
+            "rate": Float(0.7, 4.0, log=True),
+            "leaves": Int(3, 10, log=True),
+            "clip": Float(0.35, 0.8, log=True),
         }
 
     def calibrate(self, params: Params, facts: Facts, base: Base) -> Boosting:
@@ -142,19 +144,39 @@ class BoostingTrainer:
             total = whole_residuals().sum(axis=0) + draws[0, 0]
             constant = first_scores(total * (unit / s.records), self.task, s.clip)
             scores += constant
+            signal = Signal(s.columns)
             for step in range(1, s.steps):
-                done, j = divmod(step - 1, s.columns)
+                done, turn = divmod(step - 1, s.columns)
+                j = turn if done < EVEN else signal.choose(public)
                 leaf = divide_bins(counts[j], s.leaves, ordered=spans[j].number, public=public)
                 sums = draws[step].copy()
                 np.add.at(sums, leaf, add_by_bin(whole_residuals(), bins[j], sizes[j]))
+                signal.note(j, sums / s.scale)
                 weight = np.maximum(np.bincount(leaf, counts[j], s.leaves), LEAST * s.records)
                 move = -s.rate * unit * sums / weight[:, None]
                 tables[j] += move[leaf]
                 scores += move[leaf][bins[j]]
-                if done >= s.rounds // 2:
-                    means[j] += tables[j]
+                if turn == s.columns - 1 and done >= s.rounds // 2:
+                    for mean, table in zip(means, tables, strict=True):
+                        mean += table
         later = s.rounds - s.rounds // 2
         return AdditiveScores(spans, CELLS, constant, tuple(m / later for m in means), self.task)
+
+
+class Signal:
+    """How far the noisy sums of each column rise above their noise. Post-processing of what was drawn."""
+
+    def __init__(self, columns: int) -> None:
+        self.power, self.seen = np.zeros(columns), np.zeros(columns, int)
+
+    def note(self, column: int, sums: Floats) -> None:
+        """Sums in deviations of their noise: their mean square is about 1 where there is nothing but noise."""
+        self.seen[column] += 1
+        self.power[column] += max(1 / self.seen[column], 0.3) * (float((sums**2).mean()) - self.power[column])
+
+    def choose(self, public: np.random.Generator) -> int:
+        weight = np.maximum(self.power - 1, 0.0) + SELDOM
+        return int(public.choice(len(weight), p=weight / weight.sum()))
 
 
 def draw_counts(bins: list[Bins], sizes: list[int], s: Boosting, noise: Source) -> list[Floats]:
