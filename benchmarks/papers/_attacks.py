@@ -42,11 +42,19 @@ def epsilon(budget: Budget) -> float:
     return budget.amount if budget.notion == "pure" else budget.epsilon(max(DELTA, budget.delta))
 
 
-def recorded(entry: str, tried: str, run: Callable[[Any, Recorder], Any], pair: Any, claim: Budget) -> Attack:
-    """What entered the noise on two neighbours, over its scale: exact for this pair, no sampling."""
+def recorded(
+    entry: str, tried: str, run: Callable[[Any, Recorder], Any], pair: Any, claim: Budget, hidden: bool = False
+) -> Attack:
+    """What entered the noise on two neighbours, over its scale: exact for this pair, no sampling.
+
+    ``hidden`` is for methods that keep noisy observations to themselves: what is released, with the same coins, counts.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = compared(run, *pair)
+        found = compared(run, *pair, replay="coins" if hidden else "answers")
+    if hidden:
+        note = "what entered the released values, exactly; conditional claim, data of our choice"
+        return Attack(entry, tried, epsilon(claim), found.epsilon, note)
     pure = found.epsilon if not found.mu else float("inf")
     measured = min(pure, Budget("gdp", found.total_mu).epsilon(DELTA)) if claim.notion != "pure" else pure
     leaks = "; ".join(found.differences)
@@ -56,7 +64,7 @@ def recorded(entry: str, tried: str, run: Callable[[Any, Recorder], Any], pair: 
 def corners() -> Iterator[Attack]:
     """Every method on the neighbours at which its claim is tightest."""
     for name, method in METHODS.items():
-        if not method.neighbours or method.conditional:
+        if not method.neighbours:
             continue
         data = load(method.neighbours)()
 
@@ -65,7 +73,8 @@ def corners() -> Iterator[Attack]:
             asked |= {"method": name, "noise": recorder, "accept_noise": True, "progress": False, **data.arguments}
             return tacit.tune(objective, data.space, **asked).value.params
 
-        yield recorded(f"tacit.tune, {name}", "neighbours at the clipping corner", run, data.objectives, data.budget)
+        entry, tried = f"tacit.tune, {name}", "neighbours at the clipping corner"
+        yield recorded(entry, tried, run, data.objectives, data.budget, bool(data.conditional))
 
 
 def study(data: Any, recorder: Recorder) -> Any:
@@ -250,25 +259,3 @@ def clocks(
     if UNTIMED in premises:
         seen += "; times of this draw must not be seen: a premise of the claim, printed with it"
     return Attack(entry, "its time alone", epsilon(claim), float(found), seen)
-
-
-def chosen_winner(runs: int) -> Attack:
-    """tacit.select with the score that an adversary would write: the run that looks most like the target wins."""
-    from tacit.audit import lower_bound
-
-    claim = Budget.approximate(6.0, 1e-3)
-
-    def once(side: int) -> float:
-        def objective(params: Any, base: Any) -> Any:
-            noisy = (
-                tacit.mechanisms.Gaussian(1.0, budget=Budget.gdp(base.mu), noise=generator).release(float(side)).value
-            )
-            return noisy, np.full(N, float(np.clip(0.5 - noisy / 100, 0, 1)))
-
-        return float(tacit.select(objective, SPACE, records=N, budget=claim, runs=4, noise=generator).value.model)
-
-    generator = tacit.Simulation(0)
-    outputs = [np.array([once(side) for _ in range(runs)]) for side in (0, 1)]
-    found = float(lower_bound(outputs[0], outputs[1], delta=1e-3))
-    note = f"{runs} runs on each side, bound at 99%, at delta = 0.001"
-    return Attack("tacit.select", "an adversary's score", claim.amount, found, note)
