@@ -176,6 +176,9 @@ def test_a_category_of_validation_rows_is_in_no_model() -> None:
     assert b"one patient" not in pickle.dumps(search.best_estimator_)
     assert "one patient" not in str(search.schema_)
     assert search.predict(frame).shape == (ROWS,)
+    watched(frame, LABEL)
+    assert SAW
+    assert b"one patient" not in b"".join(SAW)  # the type of a column lists its categories, and estimators keep it
 
 
 def test_a_training_label_that_is_missing_is_told_the_same_whatever_the_others_are() -> None:

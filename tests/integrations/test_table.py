@@ -82,11 +82,7 @@ def test_a_file_that_is_not_there_is_told_of(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "ragged.csv": b"a,b\n1,2\n4711,4711,4711\n",
-    "open.csv": b'a,b\n1,"4711\n',
-    "surplus.csv": b"a,b\n4711,1,2\n4711,3,4\n",
     "empty.csv": b"",
-    "latin.csv": "a,b\nJosé 4711,1\n".encode("latin-1"),
     "not.parquet": b"4711",
     "not.csv.gz": b"4711",
 }

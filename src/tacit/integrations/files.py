@@ -3,6 +3,7 @@
 A text file is read in blocks. A column in which every cell reads as a number, or as missing, is held as numbers, and
 any other as text, cell for cell as in the file. Which of the two may depend on one private cell; what a schema makes of
 the other cells does not, since text that reads as a number is that number (tests/integrations/test_files.py).
+No row makes a file unreadable (`csv_text`): cells that it has too many are left out, those that it lacks are missing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, extra
+from tacit.integrations.csv_text import CsvText
 from tacit.schema import Schema
 from tacit.schema.cells import MISSING, Cells, read_numbers
 
@@ -39,24 +41,19 @@ def read_table(path: str | Path, schema: Schema | None = None, *, spelled: Seque
         return _read_text(path, "\t" if ".tsv" in kinds else ",", spelled)
     except OSError as error:
         raise BadInput(f"the table {path} cannot be read: {error.strerror or type(error).__name__}") from None
-    except Surplus:
-        kind = "rows have more cells than the first line"
     except Exception as error:  # parsers quote lines of the file: never repeat them
         kind = "it is empty" if isinstance(error, pandas.errors.EmptyDataError) else type(error).__name__
     raise BadInput(f"the table {path} cannot be parsed ({kind})")
 
 
-class Surplus(Exception):
-    """Rows with more cells than names: pandas would take the first cells for names of rows."""
-
-
 def _read_text(path: Path, separator: str, spelled: Sequence[str]) -> Any:
     pandas = extra("pandas", "sklearn", "reading a table")
-    names: list[str] = list(pandas.read_csv(path, sep=separator, nrows=0, dtype=object).columns)
+    with CsvText(path, separator) as text:
+        names: list[str] = list(pandas.read_csv(text, sep=separator, nrows=0, dtype=object, index_col=False).columns)
     parts: dict[str, list[Cells]] = {name: [] for name in names}
     words: dict[str, str] = {}  # each spelling is held once
     texts = set(spelled) & set(names)
-    for block in _blocks(path, separator, texts, None):
+    for block in _blocks(path, separator, texts, names, names):
         for name in names:
             cells = block[name].to_numpy()
             if name not in texts:
@@ -67,7 +64,7 @@ def _read_text(path: Path, separator: str, spelled: Sequence[str]) -> Any:
     if again:  # words came after blocks of numbers, whose spelling is gone
         for name in again:
             parts[name] = []
-        for block in _blocks(path, separator, set(again), again):
+        for block in _blocks(path, separator, set(again), names, again):
             for name in again:
                 parts[name].append(_share(block[name].to_numpy(object), words))
     columns = {i: np.concatenate(parts.pop(name)) for i, name in enumerate(names)}
@@ -76,27 +73,26 @@ def _read_text(path: Path, separator: str, spelled: Sequence[str]) -> Any:
     return table
 
 
-def _blocks(path: Path, separator: str, texts: set[str], only: list[str] | None) -> Iterator[Any]:
-    """Blocks of rows. Numbers are read to the last bit, as float() reads them; declared words are not looked at."""
+def _blocks(path: Path, separator: str, texts: set[str], names: list[str], only: list[str]) -> Iterator[Any]:
+    """Blocks of rows. Numbers are read to the last bit, as float() reads them; declared words are not looked at.
+
+    Positions of columns are named, and no column names rows: then pandas leaves out cells beyond them, without a word.
+    """
     pandas = extra("pandas", "sklearn", "reading a table")
-    first = pandas.read_csv(path, sep=separator, nrows=0, dtype=object).columns
     old = tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1)  # newer ones read so by themselves
-    reader = pandas.read_csv(
-        path,
-        sep=separator,
-        usecols=only,
-        dtype=dict.fromkeys(texts, object),
-        keep_default_na=False,
-        na_values={name: [] if name in texts else sorted(MISSING) for name in first},
-        low_memory=False,
-        chunksize=BLOCK,
-        **({"float_precision": "round_trip"} if old else {}),
-    )
-    with reader:
-        for block in reader:
-            if only is None and not isinstance(block.index, pandas.RangeIndex):
-                raise Surplus
-            yield block
+    with CsvText(path, separator) as text:
+        yield from pandas.read_csv(
+            text,
+            sep=separator,
+            usecols=[i for i, name in enumerate(names) if name in only],
+            index_col=False,
+            dtype=dict.fromkeys(texts, object),
+            keep_default_na=False,
+            na_values={name: [] if name in texts else sorted(MISSING) for name in names},
+            low_memory=False,
+            chunksize=BLOCK,
+            **({"float_precision": "round_trip"} if old else {}),
+        )
 
 
 def _share(cells: Cells, words: dict[str, str]) -> Cells:
