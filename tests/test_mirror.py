@@ -59,7 +59,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "test_benchmarks.py": "bench",
     "test_locks.py": "files",
     "test_public_names.py": "__init__",
-    "trainers/test_baseline.py": "trainers/preparation trainers/scoring",
+    "trainers/test_baseline.py": "trainers/preparation",
     "trainers/test_dp_mlp.py": "trainers/fast_noise trainers/inputs",
     "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
     "trainers/test_ebm.py": "trainers/additive trainers/model_files",

@@ -15,8 +15,8 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
+from train_parts import BUDGET, quick, table
 
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
 from tacit.privacy.guarantee import Budget
@@ -26,19 +26,6 @@ from tacit.schema import Schema
 from tacit.trainers.descent import LOGISTIC, DescentTrainer
 from tacit.trainers.secret_search import SECRET
 from tacit.trainers.train import PERSON, RECORD, STATED, train
-
-BUDGET = Budget.approximate(2.0, 1e-5)
-
-
-def table(n: int = 3000, seed: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    age, ward = rng.integers(18, 95, n), rng.choice(["north", "west", "east"], n)
-    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 60) / 8 - 1.5 * (ward == "west")))
-    return pd.DataFrame({"age": age.astype(str), "ward": ward, "ill": np.where(ill, "yes", "no")})
-
-
-def quick(data: Any, **options: Any) -> Any:
-    return train("logistic", data, target="ill", budget=BUDGET, runs=4, progress=False, **options)
 
 
 def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> None:
@@ -126,7 +113,7 @@ SCRIPT = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from test_train import BUDGET, table
+from train_parts import BUDGET, table
 from tacit.trainers import train as module
 from tacit.trainers.descent import DescentTrainer
 from tacit.privacy.ledger import Ledger
@@ -143,7 +130,7 @@ print(release.value.score)
 
 def test_a_killed_training_goes_on_without_paying_or_drawing_again(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(5.0, 1e-3), composition="basic")
-    code = SCRIPT.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    code = SCRIPT.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
     state = tmp_path / "out" / "private"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     for _ in range(600):
@@ -218,7 +205,8 @@ class Broken:
         ({"budget": Budget.approximate(1e-4, 1e-12)}, (GuaranteeError, BadInput), "Nothing was spent"),
         ({"runs": 0}, BadInput, "runs"),
         ({"parts": (0.5, 0.5, 0.5)}, BadInput, "parts"),
-        ({"scoring": "f1"}, BadInput, "scoring"),
+        ({"metric": "f1"}, BadInput, "no mean over records"),
+        ({"metric": "absolute"}, BadInput, "regression"),
         ({"target": "nope"}, BadInput, "nope"),
         ({"groups": [1, 2]}, BadInput, "groups"),
     ],
@@ -260,7 +248,7 @@ def test_a_wiping_that_was_cut_short_is_gone_on_with(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 sys.path.insert(0, {tests!r})
-from test_train import quick, table
+from train_parts import quick, table
 from tacit.privacy.ledger import Ledger
 from tacit.run import private_state
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -285,7 +273,7 @@ print("released")
 def test_a_full_disk_is_said_and_nothing_is_lost_or_paid_twice(tmp_path: Path) -> None:
     """The system itself refuses to write: a limit on the size of files."""
     ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
-    code = FULL.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    code = FULL.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0].startswith("TacitError")
     assert "cannot be written: File too large" in said[0]

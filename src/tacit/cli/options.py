@@ -24,6 +24,8 @@ ALGORITHMS = (  # those that need no more than a table
     "sparse_vector",
 )
 SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # tacit.pareto.baselines
+METRICS = ("error", "accuracy", "balanced", "log_loss", "brier", "auc", "absolute", "squared", "rmse", "quantile")
+METRIC = "What is measured: " + ", ".join(METRICS) + "; auc:LABEL and quantile:LEVEL too."
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
@@ -110,3 +112,17 @@ def parse_duration(text: str) -> timedelta:
     if found is None:
         raise BadInput(f"a span of time is a number and m, h or d, such as 30d, got {text!r}")
     return timedelta(**{UNITS[found[2]]: int(found[1])})
+
+
+def read_rates(given: list[str] | None) -> dict[str, float] | None:
+    """label=share pairs."""
+    rates: dict[str, float] = {}
+    for pair in given or []:
+        label, equals, text = pair.rpartition("=")
+        try:
+            rates[label] = float(text)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadInput(f"--rate takes label=share, such as yes=0.1, got {pair!r}")
+    return rates or None

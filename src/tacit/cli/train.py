@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import LedgerName, MaybeLedger, complete
+from tacit.cli.options import METRIC, METRICS, LedgerName, MaybeLedger, complete, read_rates
 from tacit.cli.shell import (
     AsJson,
     Quiet,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tacit.trainers.trained import Trained
 
 NAMES = ", ".join(TRAINERS)
-SCORINGS = complete("error", "brier", "absolute", "squared")
 
 
 def train_command(
@@ -43,9 +42,9 @@ def train_command(
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public facts about the columns, in TOML or JSON.")] = None,
     space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of the model's own.")] = None,
-    scoring: Annotated[
-        str | None, typer.Option(help="error, brier, absolute or squared.", autocompletion=SCORINGS)
-    ] = None,
+    metric: Annotated[str | None, typer.Option(help=METRIC, autocompletion=complete(*METRICS))] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="For balanced and auc: label=share, one for each.")] = None,
+    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Of one loss, if not the widest.")] = None,
     hide_runs: Annotated[
         bool, typer.Option("--hide-runs", help="Always do the most runs; nothing need be hidden.")
     ] = False,
@@ -66,6 +65,7 @@ def train_command(
       tacit predict release new.csv
     """
     from tacit.integrations.files import read_table
+    from tacit.metrics import find
     from tacit.privacy.guarantee import Budget, remarks_on
     from tacit.privacy.ledger import Ledger
     from tacit.schema import Schema
@@ -103,7 +103,7 @@ def train_command(
             runs=runs,
             schema=known,
             groups=groups,
-            scoring=scoring,
+            metric=find(metric, bounds=bounds, rates=read_rates(rate)) if metric is not None else None,
             hide_runs=hide_runs,
             ledger=paid,
             executor=pool,

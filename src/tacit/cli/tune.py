@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import MODELS, LedgerName, MaybeLedger, complete, search_budget
+from tacit.cli.options import METRIC, METRICS, MODELS, LedgerName, MaybeLedger, complete, read_rates, search_budget
 from tacit.cli.shell import (
     AsJson,
     Quiet,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
 
 ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
-METRICS = ("error", "accuracy", "balanced", "log_loss", "brier", "auc", "absolute", "squared", "rmse", "quantile")
-METRIC = "What is measured: " + ", ".join(METRICS) + "; auc:LABEL and quantile:LEVEL too."
 TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
 
 
@@ -109,7 +107,7 @@ def tune_command(
         from tacit.metrics import find
         from tacit.metrics.objective import one_matching
 
-        measured = find(metric, bounds=bounds, rates=_rates(rate)) if metric is not None else None
+        measured = find(metric, bounds=bounds, rates=read_rates(rate)) if metric is not None else None
         if measured is not None and how.separate:
             measured = one_matching(measured)
         about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
@@ -165,20 +163,6 @@ def _budget_for(
         return None
     method.check_budget(budget)
     return budget
-
-
-def _rates(given: list[str] | None) -> dict[str, float] | None:
-    """label=share pairs."""
-    rates: dict[str, float] = {}
-    for pair in given or []:
-        label, equals, text = pair.rpartition("=")
-        try:
-            rates[label] = float(text)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise BadInput(f"--rate takes label=share, such as yes=0.1, got {pair!r}")
-    return rates or None
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import BadInput, extra
 from tacit.integrations.sklearn import _labels
+from tacit.metrics import Metric
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
@@ -47,7 +48,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         delta: float = 1e-6,
         runs: float = 40,
         schema: Schema | None = None,
-        scoring: str | None = None,
+        scoring: str | Metric | None = None,
         parts: tuple[float, float, float] = SHARES,
         hide_runs: bool = False,
         ledger: LedgerLike = None,
@@ -83,7 +84,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
             runs=self.runs,
             schema=self.schema,
             groups=groups,
-            scoring=self.scoring,
+            metric=self.scoring,
             parts=self.parts,
             hide_runs=self.hide_runs,
             ledger=self.ledger,

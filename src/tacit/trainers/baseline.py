@@ -46,11 +46,16 @@ class Baseline:
     prediction: str
 
 
-def draw_baseline(rows: EncodedRows, preparation: Preparation, scoring: Scoring, mu: float, noise: Source) -> Baseline:
+def draw_baseline(rows: EncodedRows, scoring: Scoring, mu: float, noise: Source) -> Baseline:
     """The baseline of test rows. ``mu``-GDP for one row, or person, replaced.
 
-    Edges. Rows without a target that fits count with the worst loss, as they do in the score.
+    Edges. Rows without a target that fits count with the worst loss, as they do in the score. A constant ranks nothing:
+    it loses half the pairs whose labels differ, by the rates that the metric knows, and nothing is drawn.
     """
+    preparation = scoring.preparation
+    if scoring.metric.pairs:
+        positive = scoring.metric.rates[1]
+        return Baseline(positive * (1 - positive), "always the same rank")
     target = rows.target if rows.owners is None else rows.target[np.unique(rows.owners, return_index=True)[1]]
     places = class_places(preparation) if preparation.task == CLASSES else cell_places()
     known = target >= 0 if preparation.task == CLASSES else np.isfinite(target)
@@ -59,11 +64,12 @@ def draw_baseline(rows: EncodedRows, preparation: Preparation, scoring: Scoring,
     exact = np.bincount(cell, minlength=len(places) + 1)
     scale = math.sqrt(2) / mu * FINE * (1 + 4 * LATTICE)
     noisy = np.array([noise.gaussian_whole(int(c) * FINE, scale) for c in exact], float) / FINE
-    return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, preparation, scoring)
+    return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, scoring)
 
 
-def best_constant(shares: Floats, lost: float, places: Floats, preparation: Preparation, scoring: Scoring) -> Baseline:
+def best_constant(shares: Floats, lost: float, places: Floats, scoring: Scoring) -> Baseline:
     """Post-processing: of the constants that may suit the metric the one whose mean loss by ``shares`` is least."""
+    preparation = scoring.preparation
     if preparation.task == CLASSES:
         likely = np.maximum(shares, 1e-12)
         constants = np.vstack([np.eye(len(shares)), likely / likely.sum()])

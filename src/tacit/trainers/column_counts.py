@@ -96,10 +96,15 @@ class ColumnCounts:
 
     def common_words(self, words: NDArray[Any], noise: Source = EXACT) -> tuple[tuple[str, ...], float]:
         """The words whose noisy count reaches the threshold, commonest first, and the sum of those counts."""
+        found = self.count_words(words, noise)
+        return tuple(found), sum(found.values())
+
+    def count_words(self, words: NDArray[Any], noise: Source = EXACT) -> dict[str, float]:
+        """Noisy counts of the words that reach the threshold, commonest first."""
         found, counts = np.unique(words.astype(str), return_counts=True)
         noisy = self.add_noise(counts, noise, self.scale)
         order = [int(i) for i in np.argsort(-noisy, kind="stable") if noisy[i] >= self.threshold][:MOST_WORDS]
-        return tuple(str(found[i]) for i in order), float(noisy[order].sum())
+        return {str(found[i]): float(noisy[i]) for i in order}
 
     def add_noise(self, counts: NDArray[Any], noise: Source, scale: float) -> NDArray[np.int64]:
         if noise is EXACT:

@@ -10,7 +10,7 @@ from tacit.schema import Column, Schema
 from tacit.schema.cells import read_cells, read_number, read_words
 from tacit.schema.rows import divide, form_of
 from tacit.trainers.column_counts import ColumnCounts
-from tacit.trainers.preparation import Preparation
+from tacit.trainers.preparation import Preparation, Rates
 from tacit.trainers.search_cost import SearchCost
 from tacit.trainers.trainer import CLASSES
 
@@ -23,11 +23,11 @@ def learn_preparation(X: Any, y: Any, task: str, cost: SearchCost, noise: Source
     form, names = form_of(X)
     counts = ColumnCounts(len(names) + 1, cost.columns, cost.missed)
     described = [counts.describe(n, c, noise) for n, c in zip(names, divide(X, form, names), strict=True)]
-    aim = _labels(y, counts, noise) if task == CLASSES else counts.describe("target", y, noise)[0]
+    aim, rates = _labels(y, counts, noise) if task == CLASSES else (counts.describe("target", y, noise)[0], None)
     if aim.kind != ("category" if task == CLASSES else "number"):
         raise TacitError("the target holds words; a number cannot be predicted from it")
     schema = Schema(tuple(column for column, _ in described), aim, form=form)
-    return Preparation(schema, {column.name: cuts for column, cuts in described if cuts})
+    return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
 
 
 def declared_preparation(X: Any, schema: Schema) -> Preparation:
@@ -43,15 +43,27 @@ def declared_preparation(X: Any, schema: Schema) -> Preparation:
     return Preparation(Schema(schema.columns, schema.target, True, form), {})
 
 
-def _labels(y: Any, counts: ColumnCounts, noise: Source) -> Column:
+def _labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]:
     words, odd = read_words(read_cells(y))
-    common, _ = counts.common_words(words[~odd & (words == words)], noise)
-    if len(common) < 2:
+    found = counts.count_words(words[~odd & (words == words)], noise)
+    if len(found) < 2:
         raise TacitError(
             f"fewer than two labels are frequent enough to be seen through the noise: a label needs about "
             f"{counts.threshold} training rows. Declare the labels in a schema, or use a larger table or budget"
         )
-    numbers = [read_number(word) for word in common]
+    numbers = [read_number(word) for word in found]
     if all(v is not None and float(v).is_integer() for v in numbers):
-        return Column("target", "category", tuple(sorted(int(v) for v in numbers if v is not None)))
-    return Column("target", "category", tuple(sorted(common)))
+        named: dict[Any, float] = {int(v): found[w] for v, w in zip(numbers, found, strict=True) if v is not None}
+    else:
+        named = dict(found)
+    labels = sorted(named)
+    return Column("target", "category", tuple(labels)), estimate_rates([named[c] for c in labels], counts.scale)
+
+
+def estimate_rates(noisy: list[float], scale: float) -> Rates:
+    """Shares of noisy counts. Their variance is that of so many rows, and of the noise. Post-processing."""
+    total = sum(noisy)
+    shares = [max(c / total, 1e-6) for c in noisy]
+    least = min(shares)
+    rows = least * (1 - least) / (least * (1 - least) / total + (scale / total) ** 2)
+    return Rates(tuple(share / sum(shares) for share in shares), rows)

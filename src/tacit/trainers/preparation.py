@@ -24,13 +24,24 @@ FORMAT = "tacit.preparation/1"
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Shares of the labels, from noisy counts, and how many rows without noise would show them as well."""
+
+    __released__ = True
+
+    rates: tuple[float, ...]
+    rows: float
+
+
+@dataclass(frozen=True)
 class Preparation:
-    """A schema with ranges for all its numbers, and cuts of those that are binned."""
+    """A schema with ranges for all its numbers, cuts of those that are binned, and rates of labels if learnt."""
 
     __released__ = True
 
     schema: Schema
     cuts: Mapping[str, tuple[float, ...]]
+    rates: Rates | None = None
 
     def __post_init__(self) -> None:
         if self.schema.target is None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.errors import BadInput, TacitError
 from tacit.privacy.guarantee import Budget
@@ -17,10 +16,8 @@ from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Source
 from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
+from tacit.trainers.scoring import Scoring
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts, Model, Trainer
-
-Floats = NDArray[np.float64]
-Losses = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Search:
     space: Space
     facts: Facts
     base: Base
-    losses: Losses
+    scoring: Scoring | None  # none in a rehearsal
     training: EncodedRows
     validation: EncodedRows
     noise: Source
@@ -71,8 +68,10 @@ class Search:
 
     def score(self, model: Model, rows: EncodedRows, mu: float) -> float:
         """The mean loss of a model on rows, with noise: mu-GDP for one row, or person, replaced."""
-        mean = BoundedMean(rows.units, (0.0, 1.0), budget=Budget.gdp(mu), noise=self.noise)
-        return mean.draw(mean.total(rows.by_unit(self.losses(model.scores(rows.X), rows.target))))
+        assert self.scoring is not None
+        units = self.scoring.metric.units(rows.units)
+        mean = BoundedMean(units, (0.0, 1.0), budget=Budget.gdp(mu), noise=self.noise)
+        return mean.draw(mean.prepare(self.scoring.measure(model.scores(rows.X), rows)))
 
     def rehearse(self) -> None:
         """Run once on rows that were made up, so that a trainer that cannot work says so before anything is spent."""

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice
+from tacit.errors import BadInput, TacitError, choice
+from tacit.metrics import Metric
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
@@ -36,7 +37,7 @@ from tacit.trainers.model_files import write_model
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.runs import Run, Search
-from tacit.trainers.scoring import SCORING, Scoring
+from tacit.trainers.scoring import Scoring, load_metric, refuse_unknown_rates
 from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.secret_search import SecretSearch, release_in_folder
 from tacit.trainers.trained import PublishedModel, Trained
@@ -65,7 +66,7 @@ def train(
     schema: Schema | None = None,
     target: str | None = None,
     groups: Any = None,
-    scoring: str | None = None,
+    metric: str | Metric | None = None,
     parts: tuple[float, float, float] = SHARES,
     hide_runs: bool = False,
     ledger: LedgerLike = None,
@@ -80,7 +81,8 @@ def train(
     ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object. ``X`` is a DataFrame, an array or a list of
     rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained.
     ``schema`` says what the columns hold, as public facts; without one it is learnt from the training rows with noise,
-    paid from the budget. ``groups`` says whose row each row is, where persons have several.
+    paid from the budget. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
+    the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out.
 
     Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
     whatever it was used for: training, choosing hyper-parameters, scoring. It covers the model, its hyper-parameters
@@ -108,7 +110,7 @@ def train(
         SearchCost(budget, make_law(runs), 0.0 if schema is not None else COLUMNS * budget.mu()),
         None if schema is None else declared_preparation(table, schema),
         None if space is None else Space(space),
-        load_scoring(scoring, chosen.task),
+        load_metric(metric, chosen.task),
         hide_runs,
         RECORD if groups is None else PERSON,
         noise,
@@ -150,7 +152,7 @@ class Training:
     cost: SearchCost
     declared: Preparation | None
     space: Space | None
-    scoring: Scoring
+    metric: Metric
     hide_runs: bool
     unit: str
     noise: Source
@@ -175,16 +177,18 @@ class Training:
                 raise BadInput(
                     f"{self.trainer.name} predicts {self.trainer.task}, and the schema's target is {facts.task}"
                 )
+            refuse_unknown_rates(self.metric)
+            Scoring.of(self.metric, self.declared)
         self._refuse_loud_noise()
         nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
-        self._search(facts, nothing, nothing).rehearse()
+        self._search(facts, None, nothing, nothing).rehearse()
 
     def _refuse_loud_noise(self) -> None:
-        base, validation = self.cost.base.mu, self.table.validation.units
+        base, validation = self.cost.base.mu, self.metric.units(self.table.validation.units)
         if 1 / (validation * base) > LOUD:
             raise BadInput(
                 f"each of about {self.cost.law.mean:.0f} models would be scored with noise of standard deviation "
-                f"{1 / (validation * base):.2g} on {validation} validation rows: no better than a random choice. Use "
+                f"{1 / (validation * base):.2g} on {validation} validation losses: no better than a random choice. Use "
                 f"{math.ceil(1 / (LOUD * validation * base))} times the rows or the epsilon, or fewer runs. Nothing "
                 "was spent"
             )
@@ -206,7 +210,8 @@ class Training:
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
-        search = self._search(facts, *encoded)
+        scoring = self._settle(preparation)
+        search = self._search(facts, scoring, *encoded)
         winner = secret.find_best(search, state, executor, progress=progress)
         for_score, for_counts = divide_mu(self.cost.budget.mu())
         loss, baseline = state.load("loss"), state.load("baseline")
@@ -215,9 +220,8 @@ class Training:
             if loss is None:
                 loss = state.store("loss", search.score(winner.model, test, for_score))
             if baseline is None:
-                drawn = draw_baseline(test, preparation, self.scoring, for_counts, self.noise)
-                baseline = state.store("baseline", drawn)
-        return secret.seal(self._describe_winner(winner, preparation, loss, baseline), payment, ledger)
+                baseline = state.store("baseline", draw_baseline(test, scoring, for_counts, self.noise))
+        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""
@@ -229,13 +233,21 @@ class Training:
             "budget": self.cost.budget.to_json(),
             "unit": self.unit,
         }
-        about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "scoring": self.scoring.name}
+        about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "metric": self.metric.name}
+        about |= {"bounds": self.metric.bounds, "rates": self.metric.declared}
         schema = self.declared.to_json() if self.declared else None
         return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
 
-    def _search(self, facts: Facts, training: EncodedRows, validation: EncodedRows) -> Search:
+    def _settle(self, preparation: Preparation) -> Scoring:
+        try:
+            return Scoring.of(self.metric, preparation)
+        except BadInput as error:  # only now are the labels known
+            told = str(error).removesuffix(" Nothing was spent")
+            raise TacitError(f"{told} These are the labels that the noise shows. The budget stays spent") from None
+
+    def _search(self, facts: Facts, scoring: Scoring | None, training: EncodedRows, validation: EncodedRows) -> Search:
         space = self.space or Space(self.trainer.space(facts))
-        return Search(self.trainer, space, facts, self.cost.base, self.scoring.losses, training, validation, self.noise)
+        return Search(self.trainer, space, facts, self.cost.base, scoring, training, validation, self.noise)
 
     def _prepare(self) -> Preparation:
         if self.declared is not None:
@@ -243,25 +255,26 @@ class Training:
         rows, labels = self.table.cells(self.table.training)
         return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
 
-    def _describe_winner(self, winner: Run, preparation: Preparation, loss: float, baseline: Baseline) -> Trained:
+    def _describe_winner(self, winner: Run, scoring: Scoring, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
-        low, high = preparation.target.range or (0.0, 1.0)
-        mean, units = min(max(loss, 0.0), 1.0), self.table.test.units
-        unit = self.scoring.in_units(1.0, high - low)
-        deviation = 1 / (units * divide_mu(self.cost.budget.mu())[0])
-        sampling = math.sqrt(mean * (1 - mean) / units)  # the most that losses within [0, 1] of this mean can vary
+        mean, persons = min(max(loss, 0.0), 1.0), self.table.test.units
+        units = scoring.metric.units(persons)
+        reading, told = scoring.reading(persons), scoring.mean_in_units(mean)
+        noise = scoring.width / (units * divide_mu(self.cost.budget.mu())[0])
+        sampling = scoring.width * math.sqrt(mean * (1 - mean) / units)  # the most that bounded losses can vary
         return Trained(
-            PublishedModel(preparation, winner.model, self.trainer.name),
+            PublishedModel(scoring.preparation, winner.model, self.trainer.name),
             winner.params,
-            mean * unit,
-            self.scoring.name,
-            deviation * unit,
-            sampling * unit,
+            reading.read(told),
+            scoring.metric.name,
+            replace(reading, spread=0.0).reach(told, 1.96 * noise) / 1.96,
+            reading.reach(told, 1.96 * sampling) / 1.96,
             {
                 "records": self.table.training.units,
-                "test": units,
-                "baseline": baseline.loss * unit,
+                "test": persons,
+                "baseline": reading.read(scoring.mean_in_units(baseline.loss)),
                 "baseline_of": baseline.prediction,
+                **({"metric": reading.about} if reading.about else {}),
                 **self.cost.to_json(),
             },
         )
@@ -274,11 +287,6 @@ def load_trainer(trainer: str | Trainer) -> Trainer:
         return trainer
     found: Trainer = load(choice("trainer", trainer, tuple(TRAINERS)))
     return found
-
-
-def load_scoring(name: str | None, task: str) -> Scoring:
-    fitting = {s.name: s for s in SCORING.values() if s.task == task}
-    return fitting[choice("scoring", name, tuple(fitting))] if name else next(iter(fitting.values()))
 
 
 def separate_target(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:

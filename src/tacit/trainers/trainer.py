@@ -66,12 +66,6 @@ class EncodedRows:
         """Records, or persons."""
         return len(self.X) if self.owners is None else int(self.owners.max()) + 1
 
-    def by_unit(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One loss for each record, or for each person the mean of theirs."""
-        if self.owners is None:
-            return losses
-        return np.bincount(self.owners, losses) / np.bincount(self.owners)
-
     def __repr__(self) -> str:
         return f"<{len(self.X)} encoded rows, private>"
 

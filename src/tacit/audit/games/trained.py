@@ -85,7 +85,7 @@ def whole_search(epsilon: float = 2.0, delta: float = 0.05) -> Game:
     schema = Schema.declare({"0": (-1, 1)}, target="y", labels=["a", "b"])
 
     def once(side: int, noise: Source) -> float:
-        how: dict[str, Any] = {"budget": budget, "runs": RUNS, "schema": schema, "scoring": "brier", "noise": noise}
+        how: dict[str, Any] = {"budget": budget, "runs": RUNS, "schema": schema, "metric": "brier", "noise": noise}
         found = train(Adversary(), _neighbours()[side], labels, **how, progress=False)
         model: Any = found.value.model.model
         return float(model.y)
