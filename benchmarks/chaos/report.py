@@ -1,0 +1,54 @@
+"""What was broken, and what did not hold."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+
+@dataclass
+class Report:
+    """Faults by kind, violations in words, typed refusals and work done by kind."""
+
+    seed: int
+    faults: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+    checks: int = 0
+    missing: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed)
+
+    def fault(self, kind: str, times: int = 1) -> None:
+        self.faults[kind] += times
+
+    def hold(self, true: bool, words: str) -> None:
+        """One invariant, looked at."""
+        self.checks += 1
+        if not true:
+            self.violations.append(words)
+
+    def lack(self, what: str) -> None:
+        if what not in self.missing:
+            self.missing.append(what)
+
+    def pause(self, least: float, most: float) -> None:
+        time.sleep(self.random.uniform(least, most))
+
+
+def modes_of(folder: Path, skip: frozenset[str] = frozenset()) -> list[str]:
+    """Files and folders that anybody but their owner may touch."""
+    loose = []
+    for path in folder.rglob("*"):
+        try:
+            mode = path.stat().st_mode & 0o777
+        except FileNotFoundError:  # gone meanwhile
+            continue
+        if mode & 0o077 and path.name not in skip:
+            loose.append(f"{path.name} {mode:o}")
+    return loose

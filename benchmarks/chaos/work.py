@@ -1,0 +1,165 @@
+"""What the processes do that are killed. Each writes what it let out, at once, to files of the one who looks on."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit
+from tacit.errors import BudgetRefused, LedgerTampered, TacitError
+from tacit.outsource.curator import Curator
+from tacit.outsource.curator import queries as claimed
+from tacit.outsource.curator.rows import PrivateAnswers
+from tacit.outsource.curator.server import serve
+from tacit.outsource.curator.tokens import Tokens
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import Exact, load_samplers
+from tacit.privacy.release import digest
+
+load_samplers()  # takes a moment, which every child would spend
+
+PIECES = 128
+PIECE = Guarantee(Budget.pure(1.0 / PIECES))
+MODELERS, ROWS, LIMIT = 3, 400, 120
+TOKENS = ",".join(f"m{i}=token-of-modeler-number-{i}" for i in range(MODELERS))
+
+
+def rest(seconds: float) -> None:
+    """Sleep by a way that works under libfaketime too."""
+    select.select([], [], [], seconds)
+
+
+def say(path: str, text: str) -> None:
+    """Let something out: one write, seen by others at once, whatever happens to this process next."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
+
+
+def charge_for_ever(url: str, name: str, out: str, purpose: str = "", careless: bool = False) -> None:
+    """Charge, draw, settle until the budget is used up. ``careless`` draws first, to see that this is noticed."""
+    ledger: Ledger | None = None
+    while True:
+        try:
+            ledger = ledger or Ledger.open(url, name)
+            if careless:
+                say(out, f"{len(ledger.entries()) + 1} {'0' * 64}")
+            payment = ledger.charge(PIECE, purpose)
+            say(out, f"{payment.entry} {payment.hash}")
+            ledger.settle(payment, digest(payment.entry))
+            rest(0.003)  # so that a disk has moments at which no file is open
+        except BudgetRefused:
+            return
+        except LedgerTampered as error:
+            say(f"{out}.tampered", str(error))
+            rest(0.05)
+        except TacitError as error:
+            say(f"{out}.refused", type(error).__name__)
+            rest(0.01)
+        except Exception as error:
+            say(f"{out}.untyped", f"{type(error).__name__}: {error}")
+            rest(0.05)
+
+
+def table() -> np.ndarray:
+    return np.random.default_rng(7).uniform(-9, 9, (ROWS, 2))
+
+
+def curate(place: str, name: str, ledger: str, port: int, out: str, careless: bool = False) -> None:
+    """Serve until killed. ``careless`` forgets the limit, to see that this is noticed."""
+    if careless:
+        claimed.Queries._free_numbers = lambda self, queries: iter(range(1, 10**6))  # type: ignore[method-assign]
+
+    def evaluate(row: np.ndarray) -> float:
+        rest(0.002)
+        return float(np.tanh(row.sum()))
+
+    while True:
+        try:
+            budget = Ledger.open(ledger, name)
+            answers = PrivateAnswers((-1.0, 1.0), Budget.gdp(0.05))
+            with Curator(
+                table(), evaluate, epsilon=2.0, delta=1e-4, state=place, name=name, queries=LIMIT, answers=answers,
+                ledger=budget,
+            ) as curator:  # fmt: skip
+                tokens = Tokens(None, environment=TOKENS)
+                serve(curator, tokens, port=port, rate=1e6, burst=10**6,
+                      ready=lambda url, _: say(f"{out}.ready", f"{os.getpid()} {url}"))  # fmt: skip
+            return
+        except TacitError as error:  # the disk is full, the server is down: start again, as a supervisor would
+            say(f"{out}.refused", type(error).__name__)
+            rest(0.05)
+        except Exception as error:
+            say(f"{out}.untyped", f"{type(error).__name__}: {error}")
+            rest(0.2)
+
+
+class Counting(Exact):
+    """Exact noise whose draws are told to the one who looks on, before they are made."""
+
+    def __init__(self, out: str) -> None:
+        self.out = out
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        say(self.out, "draw")
+        return super().gaussian_whole(value, scale)
+
+    def gaussian(self, values: Any, scale: float) -> Any:
+        say(self.out, f"draws {np.size(values)}")
+        return super().gaussian(values, scale)
+
+
+TRIALS = 8
+
+
+def losses(params: dict[str, Any]) -> np.ndarray:
+    rest(0.01)
+    return np.full(3000, 0.2 + (params["x"] - 0.3) ** 2)
+
+
+def finish(work: Any, out: str) -> None:
+    """Do it, and say how it ended."""
+    try:
+        release = work()
+        say(f"{out}.ended", digest(release.value))
+    except TacitError as error:
+        say(f"{out}.refused", f"{type(error).__name__}: {error}")
+    except Exception as error:
+        say(f"{out}.untyped", f"{type(error).__name__}: {error}")
+
+
+def tune_once(folder: str, ledger: str, name: str, out: str) -> None:
+    def work() -> Any:
+        return tacit.tune(
+            losses, {"x": tacit.Float(0, 1)}, records=3000, bounds=(0, 1), budget=Budget.gdp(0.5), trials=TRIALS,
+            method="random", out=folder, ledger=Ledger.open(ledger, name), progress=False, noise=Counting(out),
+        )  # fmt: skip
+
+    finish(work, out)
+
+
+def train_once(folder: str, ledger: str, name: str, out: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (3000, 2))
+    y = (X[:, 0] > 0).astype(int)
+
+    def work() -> Any:
+        return tacit.train(
+            "logistic", X, y, budget=Budget.approximate(2.0, 1e-5), runs=4, out=folder, progress=False,
+            ledger=Ledger.open(ledger, name),
+        )  # fmt: skip
+
+    finish(work, out)
+
+
+def lines(path: str | Path) -> list[str]:
+    """What was said so far; a last line that is being written is left out."""
+    try:
+        return Path(path).read_text().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
