@@ -63,7 +63,6 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "trainers/test_dp_mlp.py": "trainers/fast_noise trainers/inputs",
     "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
     "trainers/test_ebm.py": "trainers/additive trainers/model_files",
-    "trainers/test_select.py": "run/private_state",
     "trainers/test_torch_descent.py": "trainers/dense",
     "trainers/test_train.py": "report/pages/trained trainers/descent trainers/linear_losses "
     "trainers/search_cost trainers/secret_lots trainers/secret_search trainers/trained",

@@ -41,14 +41,14 @@ class Report:
         time.sleep(self.random.uniform(least, most))
 
 
-def modes_of(folder: Path, skip: frozenset[str] = frozenset()) -> list[str]:
-    """Files and folders that anybody but their owner may touch."""
+def modes_of(folder: Path, skip: tuple[str, ...] = ()) -> list[str]:
+    """Files and folders that anybody but their owner may touch, but for those whose names begin like one of these."""
     loose = []
     for path in folder.rglob("*"):
         try:
             mode = path.stat().st_mode & 0o777
         except FileNotFoundError:  # gone meanwhile
             continue
-        if mode & 0o077 and path.name not in skip:
+        if mode & 0o077 and not (skip and path.name.startswith(skip)):
             loose.append(f"{path.name} {mode:o}")
     return loose

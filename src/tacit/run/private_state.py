@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ from typing import Any
 from tacit.errors import BadInput
 from tacit.files import create_private_folder, write_private
 
+DIGEST = 32  # bytes
 PRIVATE = "private"  # the name of the folder
 WORDS = "PRIVATE: the state of a run that is not finished. It is wiped when the result is released.\n"
 
@@ -19,7 +21,8 @@ WORDS = "PRIVATE: the state of a run that is not finished. It is wiped when the 
 class PrivateState:
     """Named values in a folder of mode 0700, each on disk before it counts; in memory without a folder.
 
-    Edges. A file cut short by a crash was never there: it is written beside and moved. A value is stored once.
+    Edges. A file cut short by a crash was never there: it is written beside and moved. A value is stored once. One that
+    was changed or cut since is refused: each file begins with the digest of what follows, and of its own name.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -38,7 +41,10 @@ class PrivateState:
         if self.folder is None:
             return self._memory.get(name)
         try:
-            return pickle.loads((self.folder / name).read_bytes())
+            content = (self.folder / name).read_bytes()
+            if content[:DIGEST] != _digest(name, content[DIGEST:]):
+                raise ValueError
+            return pickle.loads(content[DIGEST:])
         except FileNotFoundError:
             return None
         except Exception:
@@ -52,7 +58,8 @@ class PrivateState:
         if self.folder is None:
             self._memory[name] = value
         else:
-            write_private(self.folder / name, pickle.dumps(value))
+            content = pickle.dumps(value)
+            write_private(self.folder / name, _digest(name, content) + content)
         return value
 
     def agree(self, terms: dict[str, Any]) -> None:
@@ -85,6 +92,10 @@ class PrivateState:
                 handle.flush()
                 os.fsync(handle.fileno())
         shutil.rmtree(left)
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def _wiping_place(folder: Path) -> Path:

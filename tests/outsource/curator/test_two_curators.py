@@ -21,7 +21,7 @@ from tacit.outsource.curator.state import State, StateError
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger.store import Store
+from tacit.privacy.ledger.store import Database
 
 ROWS = some_rows(200)
 LOCKS = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = 7236143"
@@ -38,7 +38,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         if made and url is None:
             made[-1]._state._lock.release()  # a file system that forgets its locks
         elif made:
-            with Store(url).writing() as connection:
+            with Database(url).writing() as connection:
                 connection.execute(sa.text(LOCKS))
         how = hill(ROWS) if evaluate is None else evaluate
         made.append(Curator(ROWS, how, epsilon=2.0, delta=1e-5, state=url or tmp_path / "state", **settings))

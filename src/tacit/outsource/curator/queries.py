@@ -15,7 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.outsource.curator.tables import answers, exchanges, tokens
+from tacit.outsource.curator.locks import StateError
+from tacit.outsource.curator.tables import answers, exchanges, seal, seal_of_exchange, tokens
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.claims import Claims
 
@@ -69,7 +70,8 @@ class Queries:
                 used[modeler] += n
                 who = {"name": self.study, "modeler": modeler, "request": request, "owner": self.owner, "time": now()}
                 places = enumerate(zip(rows, numbers, strict=True))
-                new += [{**who, "position": k, "row": row, "number": number} for k, (row, number) in places]
+                lines = [{**who, "position": k, "row": row, "number": number} for k, (row, number) in places]
+                new += [{**line, "seal": seal_of_exchange(line)} for line in lines]
             verdicts.append(refusal)
         if new:
             self.connection.execute(exchanges.insert(), new)
@@ -91,8 +93,7 @@ class Queries:
         found: dict[tuple[str, str], list[int]] = {}
         for some in _slices({(modeler, request) for modeler, request, _ in asked}):
             which = (e.name == self.study) & sa.tuple_(e.modeler, e.request).in_(some)
-            there = sa.select(e.modeler, e.request, e.row, e.owner).where(which).order_by(e.position)
-            lines = self.connection.execute(there).all()
+            lines = sealed_exchanges(self.connection, which, e.position)
             for line in lines:
                 found.setdefault((line.modeler, line.request), []).append(line.row)
             if any(line.owner is not None for line in lines):
@@ -112,8 +113,7 @@ class Queries:
         a = answers.c
         found: Known = {}
         for some in _slices(rows):
-            told = self.connection.execute(sa.select(a.row, a.value).where(a.name == self.study, a.row.in_(some)))
-            found.update({line.row: line.value for line in told})
+            found.update(sealed_answers(self.connection, (a.name == self.study) & a.row.in_(some)))
         return found
 
     def settle(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
@@ -122,7 +122,7 @@ class Queries:
         there = self.find_answers(given)
         about = {"name": self.study, "time": now()}
         new = [
-            {**about, "row": row, "value": value, "charge": claims.payment.entry if claims and claims.payment else None}
+            {**about, "row": row, "value": value, "seal": seal(row, value), "charge": _entry(claims)}
             for row, (value, claims) in given.items()
             if row not in there
         ]
@@ -142,6 +142,33 @@ class Queries:
         e = exchanges.c
         which = (e.name == self.study) & (e.owner == self.owner) & (e.modeler == modeler) & (e.request == request)
         self.connection.execute(exchanges.delete().where(which))
+
+
+def sealed_exchanges(
+    connection: Connection, which: sa.ColumnElement[bool], order: Any, latest: int | None = None
+) -> list[sa.Row[Any]]:
+    """Exchanges as they were written; StateError if one was changed since."""
+    found = connection.execute(sa.select(exchanges).where(which).order_by(order).limit(latest)).all()
+    if any(line.seal not in (None, seal_of_exchange(line._mapping)) for line in found):
+        raise damage()
+    return list(found)
+
+
+def sealed_answers(connection: Connection, which: sa.ColumnElement[bool]) -> Known:
+    """Answers by row, the oldest first, as they were written; StateError if one was changed since."""
+    a = answers.c
+    found = connection.execute(sa.select(a.row, a.value, a.seal).where(which).order_by(a.time)).all()
+    if any(line.seal not in (None, seal(line.row, line.value)) for line in found):
+        raise damage()
+    return {line.row: line.value for line in found}
+
+
+def damage() -> StateError:
+    return StateError("the curator's state was changed: it does not hold what was written. Put the latest copy back")
+
+
+def _entry(claims: Claims | None) -> int | None:
+    return claims.payment.entry if claims is not None and claims.payment is not None else None
 
 
 def _slices(values: Iterable[Any]) -> Iterator[list[Any]]:

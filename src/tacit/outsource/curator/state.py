@@ -29,11 +29,23 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerError
 from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
-from tacit.outsource.curator.queries import Asked, Given, Known, Queries, now
-from tacit.outsource.curator.tables import READABLE, SCHEMA, answers, audit, exchanges, parts, prepare, studies
+from tacit.outsource.curator.queries import Asked, Given, Known, Queries, damage, now, sealed_answers, sealed_exchanges
+from tacit.outsource.curator.tables import (
+    CHECKED,
+    READABLE,
+    SCHEMA,
+    answers,
+    audit,
+    exchanges,
+    parts,
+    prepare,
+    seal,
+    studies,
+)
 from tacit.outsource.protocol.frames import frame
 from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.claim_store import FILE, SERVER
+from tacit.privacy.ledger.file import check_pages, note_ledger, read_mark
 from tacit.privacy.ledger.store import Database
 
 __all__ = ["Exchange", "State", "StateError", "now"]
@@ -82,7 +94,7 @@ class State:
                 self._lock = FileLock(folder / "lock", str(folder)) if hold else self._lock
                 if hold or make:
                     _create_file(folder / STATE)
-            except (OSError, sqlite3.Error) as error:
+            except (OSError, UnicodeError, sqlite3.Error) as error:
                 why = getattr(error, "strerror", None) or str(error)
                 raise StateError(
                     f"the curator's state in {folder} cannot be written: {why}. Nothing was told"
@@ -90,6 +102,8 @@ class State:
             self._store = Database(folder / STATE)
         try:
             with self.writing() as c:
+                if self._store.path is not None:
+                    check_pages(c, self._store.path, tables=CHECKED)
                 prepare(c)
         except BaseException:
             self._lock.release()
@@ -127,6 +141,7 @@ class State:
         with self.writing() as c:
             found = c.execute(sa.select(studies).where(studies.c.name == self.name)).one_or_none()
             if found is None:
+                self._refuse_lost()
                 about = {"schema": SCHEMA, "study": study, "fingerprint": fingerprint, "created": now()}
                 c.execute(studies.insert().values(name=self.name, **about))
                 return study, None
@@ -139,13 +154,29 @@ class State:
                 )
             c.execute(studies.update().where(studies.c.name == self.name).values(schema=SCHEMA))
             c.execute(exchanges.delete().where(exchanges.c.name == self.name, exchanges.c.owner.is_not(None)))
-        return found.study, json.loads(found.terms) if found.terms else None
+        terms = _terms(found)
+        if terms is not None:
+            self._mark(found.study)
+        return found.study, terms
+
+    def _mark(self, study: str) -> None:
+        """Beside the file, that a study was published: so one that is gone differs from one that never was."""
+        if self._store.path is not None:
+            note_ledger(self._store.path, self.name, study)
+
+    def _refuse_lost(self) -> None:
+        made = read_mark(self._store.path) if self._store.path is not None else {}
+        if self.name in made or "" in made:
+            raise StateError(
+                f"study {self.name!r} was published from {self.shown}, says {STATE}.made there, and the state does not "
+                "have it: what was told is forgotten. Put the latest copy back. Nothing was published"
+            )
 
     def terms(self) -> dict[str, Any] | None:
         """The terms, if anything was published."""
         with self.reading() as c:
-            found = c.scalar(sa.select(studies.c.terms).where(studies.c.name == self.name))
-        return json.loads(found) if found else None
+            found = c.execute(sa.select(studies).where(studies.c.name == self.name)).one_or_none()
+        return None if found is None else _terms(found)
 
     @property
     def _draft(self) -> str:
@@ -165,19 +196,22 @@ class State:
     def publish(self, terms: dict[str, Any], parts_drawn: int) -> dict[str, Any]:
         """Publish the parts that were put, unless another curator has published: then its terms stand."""
         with self.writing() as c:
-            there = self._study(c).terms
+            there = _terms(self._study(c))
             if there is not None:
                 c.execute(parts.delete().where(parts.c.name == self._draft))
-                return dict(json.loads(there))
+                return there
             if c.scalar(sa.select(sa.func.count()).where(parts.c.name == self._draft)) != parts_drawn:
                 raise StateError("another curator began this study anew. Nothing was published; start again")
-            new = {"terms": json.dumps(terms), "draft": self._draft}
+            new = {"terms": json.dumps(terms), "seal": seal(json.dumps(terms)), "draft": self._draft}
             c.execute(studies.update().where(studies.c.name == self.name).values(**new))
-            return terms
+            study = self._study(c).study
+        self._mark(study)
+        return terms
 
     def change_terms(self, terms: dict[str, Any]) -> None:
+        new = {"terms": json.dumps(terms), "seal": seal(json.dumps(terms))}
         with self.writing() as c:
-            c.execute(studies.update().where(studies.c.name == self.name).values(terms=json.dumps(terms)))
+            c.execute(studies.update().where(studies.c.name == self.name).values(**new))
 
     def frames(self, start: int = 0) -> Iterator[bytes]:
         """The published table's frames from chunk ``start`` on, one in memory at a time."""
@@ -219,10 +253,8 @@ class State:
 
     def load(self) -> tuple[list[Exchange], Known]:
         """Every answered exchange, oldest first, and every answer by row."""
-        a = answers.c
         with self.reading() as c:
-            known = c.execute(sa.select(a.row, a.value).where(a.name == self.name).order_by(a.time))
-            return self._exchanges(c), {line.row: line.value for line in known}
+            return self._exchanges(c), sealed_answers(c, answers.c.name == self.name)
 
     def count_answers(self) -> int:
         """How many rows were answered."""
@@ -241,18 +273,17 @@ class State:
 
     def _exchanges(self, c: Connection, latest: int | None = None) -> list[Exchange]:
         e = exchanges.c
-        columns = (e.number, e.modeler, e.request, e.row, e.time)
-        asked = sa.select(*columns).where(e.name == self.name, e.owner.is_(None)).order_by(e.number.desc())
-        return [Exchange(*line) for line in reversed(c.execute(asked.limit(latest)).all())]
+        lines = sealed_exchanges(c, (e.name == self.name) & e.owner.is_(None), e.number.desc(), latest)
+        return [Exchange(x.number, x.modeler, x.request, x.row, x.time) for x in reversed(lines)]
 
     def answers_to(self, modeler: str) -> list[Answer]:
         """All that a modeler was told, oldest first."""
-        e, a = exchanges.c, answers.c
+        e = exchanges.c
         mine = (e.name == self.name) & (e.modeler == modeler) & e.owner.is_(None)
-        joined = exchanges.join(answers, (a.name == e.name) & (a.row == e.row))
         with self.reading() as c:
-            lines = c.execute(sa.select(e.row, a.value).select_from(joined).where(mine).order_by(e.number))
-            return [Answer(line.row, line.value) for line in lines]
+            asked = [line.row for line in sealed_exchanges(c, mine, e.number)]
+            known = Queries(c, self.name, self.owner).answered(asked)
+        return [Answer(row, known[row]) for row in asked]
 
     def count_queries(self) -> dict[str, int]:
         """How many queries of each modeler were answered."""
@@ -291,6 +322,15 @@ class State:
     def close(self) -> None:
         self._store.close()
         self._lock.release()
+
+
+def _terms(study: sa.Row[Any]) -> dict[str, Any] | None:
+    """The terms as they were published; None if nothing was."""
+    if study.terms is None:
+        return None
+    if study.seal not in (None, seal(study.terms)):
+        raise damage()
+    return dict(json.loads(study.terms))
 
 
 def _create_file(path: Path) -> None:

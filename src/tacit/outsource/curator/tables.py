@@ -1,10 +1,14 @@
 """The tables of a curator's state, schema version 2, and what brings those of version 1 up to it.
 
 A query number is a row of its own, unique in its study: there are as many as the study allows, so two curators cannot
-answer more, whatever either believes. ``owner`` names the curator that has claimed a query and not answered it yet.
+answer more, whatever either believes. What was told is sealed (see seal). ``owner`` names the curator that has claimed
+a query and not answered it yet.
 """
 
 from __future__ import annotations
+
+import hashlib
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,6 +27,7 @@ studies = sa.Table(
     sa.Column("terms", sa.Text),  # None until the table is published
     sa.Column("created", sa.Text, nullable=False),
     sa.Column("stopped", sa.Text),
+    sa.Column("seal", sa.Text),  # of the terms; None: written by an earlier release
     sa.Column("draft", sa.Text),  # the name under which the published table's parts are kept; None: that of the study
 )
 parts = sa.Table(
@@ -41,6 +46,7 @@ answers = sa.Table(
     sa.Column("value", sa.Double),
     sa.Column("charge", sa.Integer),
     sa.Column("time", sa.Text, nullable=False),
+    sa.Column("seal", sa.Text),
 )
 exchanges = sa.Table(
     "tacit_outsource_exchange",
@@ -53,6 +59,7 @@ exchanges = sa.Table(
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("time", sa.Text, nullable=False),
     sa.Column("owner", sa.Text),  # None: answered
+    sa.Column("seal", sa.Text),
 )
 tokens = sa.Table(
     "tacit_outsource_token",
@@ -73,7 +80,20 @@ audit = sa.Table(
     sa.Column("line", sa.Text, nullable=False),
 )
 numbers = sa.Index("tacit_outsource_number", exchanges.c.name, exchanges.c.number, unique=True)
-ADDED = (studies.c.draft, exchanges.c.owner)
+CHECKED = (studies.name, answers.name, exchanges.name, tokens.name)  # at every opening, however large the table is
+ADDED = (studies.c.draft, exchanges.c.owner, studies.c.seal, answers.c.seal, exchanges.c.seal)
+
+
+def seal(*values: Any) -> str:
+    """What is kept beside values that were told, or stand for a limit, so that a changed bit is noticed.
+
+    No index holds them, so a database that looks itself through does not notice. Who means to edit can seal anew.
+    """
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]
+
+
+def seal_of_exchange(line: Any) -> str:
+    return seal(line["modeler"], line["request"], int(line["position"]), int(line["row"]), int(line["number"]))
 
 
 def prepare(connection: Connection) -> None:
