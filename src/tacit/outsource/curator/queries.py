@@ -93,7 +93,7 @@ class Queries:
         found: dict[tuple[str, str], list[int]] = {}
         for some in _slices({(modeler, request) for modeler, request, _ in asked}):
             which = (e.name == self.study) & sa.tuple_(e.modeler, e.request).in_(some)
-            lines = sealed_exchanges(self.connection, which, e.position)
+            lines = read_exchanges(self.connection, which, e.position)
             for line in lines:
                 found.setdefault((line.modeler, line.request), []).append(line.row)
             if any(line.owner is not None for line in lines):
@@ -113,7 +113,7 @@ class Queries:
         a = answers.c
         found: Known = {}
         for some in _slices(rows):
-            found.update(sealed_answers(self.connection, (a.name == self.study) & a.row.in_(some)))
+            found.update(read_answers(self.connection, (a.name == self.study) & a.row.in_(some)))
         return found
 
     def settle(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
@@ -144,7 +144,7 @@ class Queries:
         self.connection.execute(exchanges.delete().where(which))
 
 
-def sealed_exchanges(
+def read_exchanges(
     connection: Connection, which: sa.ColumnElement[bool], order: Any, latest: int | None = None
 ) -> list[sa.Row[Any]]:
     """Exchanges as they were written; StateError if one was changed since."""
@@ -154,7 +154,7 @@ def sealed_exchanges(
     return list(found)
 
 
-def sealed_answers(connection: Connection, which: sa.ColumnElement[bool]) -> Known:
+def read_answers(connection: Connection, which: sa.ColumnElement[bool]) -> Known:
     """Answers by row, the oldest first, as they were written; StateError if one was changed since."""
     a = answers.c
     found = connection.execute(sa.select(a.row, a.value, a.seal).where(which).order_by(a.time)).all()

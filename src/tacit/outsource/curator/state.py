@@ -29,7 +29,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerError
 from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
-from tacit.outsource.curator.queries import Asked, Given, Known, Queries, damage, now, sealed_answers, sealed_exchanges
+from tacit.outsource.curator.queries import Asked, Given, Known, Queries, damage, now, read_answers, read_exchanges
 from tacit.outsource.curator.tables import (
     CHECKED,
     READABLE,
@@ -254,7 +254,7 @@ class State:
     def load(self) -> tuple[list[Exchange], Known]:
         """Every answered exchange, oldest first, and every answer by row."""
         with self.reading() as c:
-            return self._exchanges(c), sealed_answers(c, answers.c.name == self.name)
+            return self._exchanges(c), read_answers(c, answers.c.name == self.name)
 
     def count_answers(self) -> int:
         """How many rows were answered."""
@@ -273,7 +273,7 @@ class State:
 
     def _exchanges(self, c: Connection, latest: int | None = None) -> list[Exchange]:
         e = exchanges.c
-        lines = sealed_exchanges(c, (e.name == self.name) & e.owner.is_(None), e.number.desc(), latest)
+        lines = read_exchanges(c, (e.name == self.name) & e.owner.is_(None), e.number.desc(), latest)
         return [Exchange(x.number, x.modeler, x.request, x.row, x.time) for x in reversed(lines)]
 
     def answers_to(self, modeler: str) -> list[Answer]:
@@ -281,8 +281,8 @@ class State:
         e = exchanges.c
         mine = (e.name == self.name) & (e.modeler == modeler) & e.owner.is_(None)
         with self.reading() as c:
-            asked = [line.row for line in sealed_exchanges(c, mine, e.number)]
-            known = Queries(c, self.name, self.owner).answered(asked)
+            asked = [line.row for line in read_exchanges(c, mine, e.number)]
+            known = Queries(c, self.name, self.owner).find_answers(asked)
         return [Answer(row, known[row]) for row in asked]
 
     def count_queries(self) -> dict[str, int]:
