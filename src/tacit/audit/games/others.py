@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,17 +73,20 @@ def private_answers(queries: int = 4) -> Game:
     assert mechanism is not None
     claim = compose([mechanism.guarantee] * queries).budget
 
-    def evaluate(side: int) -> Callable[[Array], float | None]:
-        return lambda row: 1e9 if side else None  # the one record decides about every row; clipped to the two ends
-
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         told: list[float] = []
         while len(told) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
             some = min(1000, runs * queries - len(told))
             rows = np.arange(2.0 * some).reshape(some, 2)
             terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
-            with Curator(rows, evaluate(side), **terms, noise=noise) as curator:
-                told += [float(a.value or 0.0) for a in curator.ask(range(some))]
+            # the one record decides about every row; clipped to the two ends
+            column = np.full(some, 1e9 if side else np.nan)
+            with Curator(rows, column, **terms, noise=noise) as curator:
+                # the answers to many requests share a commit, where a column has them
+                for result in curator.ask_all([("audit", f"request-{row}", [row]) for row in range(some)]):
+                    if isinstance(result, Exception):
+                        raise result
+                    told.append(float(result[0].value or 0.0))
         return np.array(told).reshape(runs, queries)
 
     about = (
