@@ -1,4 +1,4 @@
-"""The command in processes of its own: a driver that forks, the installed command, and a folder with a finished run."""
+"""The command for tests that run it: the installed one, and what a folder needs for a run."""
 
 from __future__ import annotations
 
@@ -26,27 +26,6 @@ PUBLIC = ["--space", "space.toml", "--records", "3000", "--bounds", "0", "1", "-
 QUIET = {**os.environ, "OMP_NUM_THREADS": "1"}
 OBJECTIVE = ["tune", "model:losses", *PUBLIC]
 Run = Callable[..., Any]
-
-
-DRIVER = """
-import json, os, sys
-import alembic.command, opendp.prelude, optuna.storages, pandas, pydantic, sqlalchemy.dialects.sqlite
-import sklearn.compose, sklearn.linear_model, sklearn.neighbors, sklearn.pipeline
-optuna.storages.RDBStorage
-import tacit.cli, tacit.methods.sampler, tacit.privacy.ledger, tacit.report.pages.tuned, tacit.run.study
-import tacit.integrations.table
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(job["at"])
-        for number, name in enumerate((os.devnull, job["out"], job["err"])):
-            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
-        sys.argv = ["tacit", *job["words"]]
-        tacit.cli.main()
-        sys.exit(0)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
 
 def installed(*words: str, at: Path, code: int = 0, **environment: str) -> Said:

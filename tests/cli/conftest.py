@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from command_parts import DRIVER, MODEL, OBJECTIVE, QUIET, SPACE, checked, installed
+from command_parts import MODEL, OBJECTIVE, SPACE, checked, installed
 from shell_parts import Said
+from shell_parts import tacit as tacit_command
 
 import tacit
 
 
-@pytest.fixture(scope="session")
-def driver() -> Iterator[subprocess.Popen[str]]:
-    """A process that has imported everything and makes a child of itself for each command: most tests start there."""
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", DRIVER], env=QUIET, **pipes) as process:
-        yield process
-        assert process.stdin
-        process.stdin.close()
-
-
-@pytest.fixture(scope="session")
-def run(driver: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Said]:
-    """Run the command in a child of the driver: its streams in files, nobody at the keyboard."""
-    streams = tmp_path_factory.mktemp("streams")
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
+    """Run the command in this process, in a folder; nobody at the keyboard."""
 
     def run(*words: str, at: Path, code: int = 0) -> Said:
-        out, err = streams / "out", streams / "err"
-        out.write_text("")
-        err.write_text("")
-        assert driver.stdin
-        assert driver.stdout
-        job = {"words": words, "at": str(at), "out": str(out), "err": str(err)}
-        driver.stdin.write(json.dumps(job) + "\n")
-        driver.stdin.flush()
-        return checked(Said(int(driver.stdout.readline()), out.read_text(), err.read_text()), code)
+        monkeypatch.chdir(at)
+        return checked(tacit_command(*words), code)
 
     return run
 
