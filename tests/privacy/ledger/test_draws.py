@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ledger_workers import charge_one_key, forks
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered
@@ -50,7 +51,10 @@ def test_a_key_finds_its_charge_again_whatever_is_left(ledger_url: str) -> None:
 def test_several_keys_are_names_of_one_charge(ledger_url: str) -> None:
     ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
     paid = ledger.charge(PIECE, key=["a", "b"])
-    assert [ledger.charge(PIECE, key=key) for key in ("a", "b", ["b", "c"], "c")] == [paid] * 4
+    assert [ledger.charge(PIECE, key=key) for key in ("a", "b", ["b", "c"])] == [paid] * 3
+    with pytest.raises(BudgetRefused):  # a key is given with the charge, not later: another charge
+        ledger.charge(PIECE, key="c")
+    ledger.verify()
 
 
 def test_a_key_is_of_one_ledger(ledger_url: str) -> None:
@@ -71,8 +75,43 @@ def test_a_key_whose_charge_was_edited_is_refused(tmp_path: Path) -> None:
     ledger.settle(ledger.charge(PIECE, key="a"), "0" * 64)
     with sqlite3.connect(tmp_path / "l.db") as database:
         database.execute("UPDATE tacit_keys SET charge = 2")
-    with pytest.raises(LedgerTampered, match="not the charge that its key names"):
+    with pytest.raises(LedgerTampered, match="not the charge that its keys name"):
         ledger.charge(PIECE, key="a")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE tacit_keys SET charge = 2 WHERE key = 'a'",  # moved to another charge
+        "UPDATE tacit_keys SET key = 'c' WHERE key = 'b'",
+        "INSERT INTO tacit_keys SELECT ledger, 'c', charge FROM tacit_keys WHERE key = 'b'",  # forged
+        "INSERT INTO tacit_keys SELECT ledger, 'c', 3 FROM tacit_keys WHERE key = 'b'",  # for a charge without keys
+        "INSERT INTO tacit_keys SELECT ledger, 'c', 9 FROM tacit_keys WHERE key = 'b'",  # for none
+        "DELETE FROM tacit_keys WHERE key = 'b'",
+        "DROP TABLE tacit_keys",
+    ],
+)
+def test_a_key_that_was_moved_forged_or_removed_is_found(edit: str, ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(9.0))
+    for keys in ("a", "b", ()):
+        ledger.charge(PIECE, "a mean", key=keys)
+    ledger.verify()
+    engine = sa.create_engine(ledger_url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(edit)
+    engine.dispose()
+    with pytest.raises(LedgerTampered, match="not the charge that its keys name"):
+        ledger.verify()
+
+
+def test_an_edited_key_pays_for_nothing(tmp_path: Path) -> None:
+    """Whoever charges by it looks too, not only whoever verifies."""
+    ledger = Ledger.open(tmp_path / "ledger.db", "l", Budget.gdp(9.0))
+    paid = [ledger.charge(PIECE, "a mean", key=key) for key in ("a", "b")]
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        database.execute(f"INSERT INTO tacit_keys SELECT ledger, 'mine', {paid[0].entry} FROM tacit_keys LIMIT 1")
+    with pytest.raises(LedgerTampered, match="not the charge that its keys name"):
+        ledger.charge(PIECE, "mine", key="mine")
 
 
 def test_numbers_are_taken_once_and_none_past_the_last(ledger_url: str) -> None:

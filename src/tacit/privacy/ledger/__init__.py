@@ -48,7 +48,7 @@ from tacit.privacy.ledger.chain import (
     statement_of,
     tampering,
 )
-from tacit.privacy.ledger.draws import Draws, add_tables, find_payment, name_charge
+from tacit.privacy.ledger.draws import Draws, add_tables, check_keys, find_payment, keys_digest, name_charge, read_keys
 from tacit.privacy.ledger.store import Database, with_password, without_password
 from tacit.privacy.ledger.witness import Witness
 from tacit.privacy.release import Payment
@@ -187,9 +187,8 @@ class Ledger:
                 rows.touch(connection, self._header)
                 return made
             if self.filter.admits(last.spent, cost):
-                entry = rows.append(
-                    connection, self._header, last, CHARGE, purpose=purpose, statement=statement, cost=cost
-                )
+                said: dict[str, Any] = {"statement": statement, "digest": keys_digest(wanted), "cost": cost}
+                entry = rows.append(connection, self._header, last, CHARGE, purpose=purpose, **said)
                 if wanted:
                     name_charge(connection, self._header, wanted, entry.number)
             else:
@@ -275,7 +274,7 @@ class Ledger:
         return [replace(e, drawn=draws.get(e.number)) if e.kind == CHARGE else e for e in found]
 
     def verify(self, *, head: str | None = None) -> None:
-        """Recompute every hash and sum; LedgerTampered names the first entry that is not what was written.
+        """Recompute every hash and sum; LedgerTampered names the first entry that is not what was written, or its keys.
 
         ``head`` is the head of an earlier export: its absence means that the ledger was rewritten or put back.
         """
@@ -285,8 +284,9 @@ class Ledger:
             row = rows.row_of(connection, self.id)
             if rows.header_of(row) != self._header:
                 raise tampering(self.name, "its header was edited")
-            found = rows.scan_entries(connection, self._header)
+            found, names = rows.scan_entries(connection, self._header), read_keys(connection, self._header)
         check(self._header, int(row.length), row.head, found, head)
+        check_keys(self._header, found, names)
         _ = self.remaining()  # the chain is whole: is it the one that was seen here?
 
     def verify_certificate(self, document: Any) -> Verdict:

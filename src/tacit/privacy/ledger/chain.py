@@ -76,7 +76,7 @@ class Entry:
     purpose: str
     statement: str | None = field(repr=False)  # the guarantee in JSON, kept as it was written
     settles: int | None  # a draw: the number of the charge that paid for it
-    digest: str | None  # a draw: SHA-256 of the released value
+    digest: str | None  # a draw: SHA-256 of the released value; a charge: of its keys, if it has any
     cost: Cost  # in the currency of the ledger's filter; nothing, but for a charge
     spent: Cost  # all charges so far, this one included
     previous: str = field(repr=False)

@@ -1,20 +1,21 @@
 """Beside the chain of entries: keys by which a charge is found again, and how many draws each charge has paid for.
 
-These two tables are added to a ledger when a key is first used. They are no part of the chain, so ledgers of the first
-release open as they are; who can edit them can also rewrite the chain.
+These two tables are added to a ledger when a key is first used; ledgers of the first release open as they are. The keys
+of a charge are bound to the chain: its entry has their digest, so that a key that was moved, added or removed is found.
+A charge of the first release has one key at most, its purpose. Counts of draws are outside the chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerError
+from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.accounting import SLACK, Cost
-from tacit.privacy.ledger.chain import CHARGE, Header, tampering
+from tacit.privacy.ledger.chain import CHARGE, Entry, Header, sha256, tampering
 from tacit.privacy.ledger.tables import entries, entries_of, row_of
 from tacit.privacy.release import Payment
 
@@ -53,31 +54,59 @@ def add_tables(connection: Connection) -> None:
 
 
 def find_payment(connection: Connection, header: Header, wanted: Collection[str], cost: Cost) -> Payment | None:
-    """The payment that one of these keys names, and from now on all of them do. It must cover this cost."""
+    """The payment that one of these keys names. It must cover this cost."""
     mine = sa.select(sa.func.min(keys.c.charge)).where(keys.c.ledger == header.id, keys.c.key.in_(wanted))
     number = connection.scalar(mine)
     if number is None:
         return None
     found = entries_of(connection, header, entries.c.number == number)
-    if not (found and found[0].kind == CHARGE and found[0].hash == found[0].compute_hash()):
-        raise tampering(header.name, f"entry {number} is not the charge that its key names")
+    names = read_keys(connection, header, keys.c.charge == number)[number]
+    if not (found and found[0].hash == found[0].compute_hash() and _is_named(found[0], names)):
+        raise _moved_key(header, number)
     paid = found[0].cost
     if not (cost.amount <= paid.amount * (1 + SLACK) and cost.delta <= paid.delta * (1 + SLACK)):
         raise LedgerError(
             f"this key paid for less, by entry {number} of ledger {header.name!r}; take another key. Nothing was "
             "released."
         )
-    name_charge(connection, header, wanted, number)
     return Payment(header.id, header.name, number, found[0].hash)
 
 
 def name_charge(connection: Connection, header: Header, wanted: Collection[str], charge: int) -> None:
-    """Let these keys name a charge; those that name one already are left alone."""
-    there = keys.c.ledger == header.id, keys.c.key.in_(wanted)
-    known = set(connection.scalars(sa.select(keys.c.key).where(*there)))
-    new = [{"ledger": header.id, "key": key, "charge": charge} for key in wanted if key not in known]
-    if new:
-        connection.execute(keys.insert(), new)
+    """Let these keys name a charge whose entry has their digest."""
+    connection.execute(keys.insert(), [{"ledger": header.id, "key": key, "charge": charge} for key in wanted])
+
+
+def keys_digest(wanted: Collection[str]) -> str | None:
+    """What the entry of a charge says about its keys."""
+    return sha256(sorted(wanted)) if wanted else None
+
+
+def read_keys(connection: Connection, header: Header, *which: sa.ColumnElement[bool]) -> dict[int, set[str]]:
+    """The keys of each charge that has any: all, or those for which the conditions hold."""
+    names: dict[int, set[str]] = {}
+    if sa.inspect(connection).has_table(keys.name):
+        for row in connection.execute(sa.select(keys).where(keys.c.ledger == header.id, *which)):
+            names.setdefault(row.charge, set()).add(row.key)
+    return names
+
+
+def check_keys(header: Header, chain: Sequence[Entry], names: dict[int, set[str]]) -> None:
+    """LedgerTampered at the first charge whose keys are not those that it was made with."""
+    by_number = {entry.number: entry for entry in chain}
+    for number in sorted({*names, *(e.number for e in chain if e.kind == CHARGE and e.digest)}):
+        if number not in by_number or not _is_named(by_number[number], names.get(number, set())):
+            raise _moved_key(header, number)
+
+
+def _is_named(entry: Entry, names: set[str]) -> bool:
+    """Whether a charge has these keys; one of the first release is named by its purpose."""
+    known = names == {entry.purpose} if entry.digest is None else entry.digest == keys_digest(names)
+    return entry.kind == CHARGE and known
+
+
+def _moved_key(header: Header, number: int) -> LedgerTampered:
+    return tampering(header.name, f"entry {number} is not the charge that its keys name")
 
 
 class Draws:
