@@ -112,7 +112,7 @@ def tune_command(
             measured = one_matching(measured)
         about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
         about |= {"metric": measured, "person": person, "drop": drop or []}
-        asked = _from_table(table, target, schema, model, space, about)
+        asked = _from_table(table, target, schema, model, space, about, ask=not as_json)
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name)))
@@ -125,8 +125,11 @@ def tune_command(
             from tacit.integrations.table import PERSONS, PROTECTED
 
             remark(PROTECTED if person is None else PERSONS, quiet)
-            remark(function.metric.describe(function.units, "record" if person is None else "person"), quiet)
-            remark(function.baseline(), quiet)
+            for said in [*function.describe(), function.baseline()]:
+                remark(said, quiet)
+            pure = how.notions[:1] == ("pure",)
+            for name in function.identifiers:
+                remark(name.remark(budget, pure=pure, ask_person=person is None), quiet)
         for said in remarks_on(budget, n) if budget is not None else ():
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)
@@ -191,10 +194,18 @@ def _from_module(objective: str | None, space: Path | None, records: int | None,
 
 
 def _from_table(
-    table: Path, target: str | None, schema: Path | None, model: str, space: Path | None, about: dict[str, Any]
+    table: Path,
+    target: str | None,
+    schema: Path | None,
+    model: str,
+    space: Path | None,
+    about: dict[str, Any],
+    *,
+    ask: bool,
 ) -> tuple[Any, ...]:
     from tacit.integrations.files import read_table
     from tacit.integrations.table import table_objective
+    from tacit.integrations.table_facts import TaskUnclear
     from tacit.schema import Schema
     from tacit.space import Space
 
@@ -202,7 +213,14 @@ def _from_table(
         raise BadInput("a table needs --target COLUMN")
     known = Schema.read(schema) if schema is not None else None
     rows = read_table(table, known, spelled=[about["person"]] if about["person"] else [])
-    made = table_objective(rows, target, model, schema=known, **about)
+    try:
+        made = table_objective(rows, target, model, schema=known, **about)
+    except TaskUnclear as unclear:
+        if not ask or not sys.stdin.isatty():
+            raise
+        remark(str(unclear))
+        task = ask_person("classification or regression", "classification")
+        made = table_objective(rows, target, model, schema=known, **{**about, "task": task})
     own = made.space if space is None else Space.read(space)
     if space is not None:
         made.refuse_space(own)

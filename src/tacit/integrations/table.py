@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.errors import BadInput, choice, count, probability
 from tacit.integrations.predictions import check_estimator, predict_for
-from tacit.integrations.table_facts import judge_task
+from tacit.integrations.table_facts import Identifier, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.metrics import Metric, find
 from tacit.objective import LossFacts
@@ -28,6 +28,7 @@ from tacit.persons import Rows, number_persons
 from tacit.schema import TASKS, Column, Schema
 from tacit.schema.cells import Mask, read_cells, read_numbers
 from tacit.schema.matrix import Matrix
+from tacit.schema.rows import divide
 from tacit.space import Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
@@ -57,6 +58,8 @@ class TableObjective:
     known: Mask
     owners: Rows | None = None
     train_owners: Rows | None = None
+    identifiers: tuple[Identifier, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def target(self) -> Column:
@@ -116,6 +119,23 @@ class TableObjective:
             return np.where(known, labels, np.nan)
         codes = np.where(known, self.target.encode(labels), -1)
         return self.metric.code_answers(codes, self.target.labels.tolist())
+
+    def describe(self) -> list[str]:
+        """Task, rows, columns and metric in words; of private rows only their number, or that of the persons."""
+        schema, target, persons = self.matrix.schema, self.target, self.owners is not None
+        kinds = [c.kind for c in schema.columns]
+        held = ", ".join(f"{kinds.count(k)} of {k}s" for k in ("number", "category", "time") if k in kinds)
+        out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        aim = f"classification, {len(target.categories)} classes" if self.task == "classification" else "regression"
+        trained = f"{len(self.train[1]):,} rows"
+        if self.train_owners is not None:
+            trained += f" of {int(self.train_owners.max()) + 1:,} persons"
+        return [
+            f"task: {aim}; model: {self.model}; {trained} to train on, {self.units:,} private "
+            f"{'persons' if persons else 'rows'} to validate on",
+            f"columns: {held}, as {self.train[0].shape[1]} numbers{out}",
+            self.metric.describe(self.units, "person" if persons else "record"),
+        ]
 
     def baseline(self) -> str:
         """What no model would score, by the targets of the training rows alone; and how many of them bounds clip."""
@@ -206,7 +226,17 @@ def table_objective(
     private = matrix.encode(features.iloc[hidden])
     held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
     return TableObjective(
-        model, made, measured, matrix, (train, here[0]), (private, there[0]), there[1], held, _renumber(whose)
+        model,
+        made,
+        measured,
+        matrix,
+        (train, here[0]),
+        (private, there[0]),
+        there[1],
+        held,
+        _renumber(whose),
+        find_identifiers(known.columns, divide(features.iloc[seen], known.form, known.columns)),
+        tuple(drop),
     )
 
 

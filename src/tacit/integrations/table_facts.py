@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import BadInput
+from tacit.privacy.guarantee import Budget
+from tacit.schema import Column
 from tacit.schema.cells import distinct, read_cells, read_numbers
 
 FEW, MANY = 10, 30  # distinct whole numbers: as many are classes, more are amounts; between them it is not clear
+UNIQUE, OFTEN = 0.95, 0.4  # distinct values per row of a column that names rows; of one that may name persons
+ROWS_EACH, LEAST_NAMES = 100, 20  # a column named like an identifier is one if its values have so few rows and are many
+NAMED = re.compile(
+    r"(^|_)(id|ids|uuid|guid|ssn|mrn|key|nbr|patient|person|user|customer|client|member|subject|account|name|email)$"
+    r"|_(no|nr|number)$"
+)
 
 
 class TaskUnclear(BadInput):
@@ -46,3 +57,72 @@ def _ask(target: str, seen: str) -> str:
         f"{target!r} has {seen}: are these classes or amounts? Give task='classification' or 'regression' (--task). "
         "Nothing was spent"
     )
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A column of training rows that names rows or persons rather than describes them.
+
+    What is said of it comes from training rows alone, which are not protected: whether a private row would make a
+    column look otherwise is not looked at.
+    """
+
+    name: str
+    distinct: int
+    rows: int
+    most: int  # rows of one value
+
+    @property
+    def unique(self) -> bool:
+        return self.distinct >= UNIQUE * self.rows
+
+    def remark(self, budget: Budget | None, *, pure: bool = False, ask_person: bool = True) -> str:
+        """For people, before anything is spent; ``pure`` if epsilons of rows add up."""
+        named = f"{self.name!r} has {self.distinct:,} values in {self.rows:,} training rows"
+        if self.unique:
+            return f"{named}: it names rows rather than describes them. To leave it out: --drop {self.name}"
+        told = f"{self.name!r} repeats, up to {self.most} training rows each, and looks like an identifier"
+        if not ask_person:
+            return f"{told}. To leave it out: --drop {self.name}"
+        worth = "" if budget is None else f". {worth_of_rows(budget, self.most, pure=pure)}"
+        return f"{told}: if it names persons, --person {self.name} protects them; else --drop {self.name}{worth}"
+
+
+def worth_of_rows(budget: Budget, rows: int, *, pure: bool = False) -> str:
+    """What the rows of one person are worth together, by group privacy.
+
+    >>> worth_of_rows(Budget.approximate(1.0, 1e-6), 20)
+    'At epsilon = 1, delta = 1e-06 for each row, 20 rows of one person are worth epsilon 33'
+    """
+    if budget.notion == "pure" or pure:
+        together = rows * budget.amount
+    else:
+        delta = budget.delta or 1e-6
+        together = Budget.gdp(rows * budget.mu()).epsilon(delta)
+    return f"At {budget} for each row, {rows} rows of one person are worth epsilon {together:.3g}"
+
+
+def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[Identifier, ...]:
+    """Columns of training rows that look like names: nearly unique, or repeating and many, or called so."""
+    found = []
+    for column, held in zip(columns, cells, strict=True):
+        if column.kind not in ("number", "category", "text"):
+            continue
+        values = column.encode(held)
+        if column.kind == "number":
+            values = values[np.isfinite(values)]
+            if (values % 1 != 0).any():
+                continue
+        elif column.kind == "category":
+            values = values[values >= 0]
+        else:
+            values = np.array([v for v in values.tolist() if isinstance(v, str)], np.str_)
+        if len(values) < LEAST_NAMES:
+            continue
+        counts = np.unique(values, return_counts=True)[1]
+        made = Identifier(column.name, len(counts), len(values), int(counts.max()))
+        called = NAMED.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", column.name).lower())
+        many = called and made.distinct > LEAST_NAMES and made.rows <= ROWS_EACH * made.distinct
+        if made.unique or made.distinct >= OFTEN * made.rows or many:
+            found.append(made)
+    return tuple(found)

@@ -1,0 +1,114 @@
+"""What privacy costs when AUC is tuned on an unbalanced table, and whether the released AUC is what it says.
+
+Hospital stays, one of each patient; to predict: readmitted within 30 days, about 9% of them. A repeat is a new random
+split: 5,000 rows to train on, 5,000 private validation records, 30,000 others as the truth. Each candidate is fitted
+once; random search without privacy takes the one with the best exact AUC of the validation records, `method="pool"`
+draws among the same ones with epsilon 1, its score included. Noise is exact, as in a release.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit
+from benchmarks import Figure, Missing
+from tacit.integrations.predictions import predict_for
+from tacit.integrations.table import TableObjective, table_objective
+
+TITLE = "AUC tuned on an unbalanced table: 5,000 validation records, 9% positive, epsilon = 1, 50 candidates"
+LONG = True
+REPEATS = 10
+
+ROWS, TRUTH, CANDIDATES, TARGET = 10_000, 30_000, 50, "readmitted"
+LEFT_OUT = ["encounter_id", "patient_nbr", "weight", "payer_code", "medical_specialty", "diag_1", "diag_2", "diag_3"]
+
+
+def stays() -> Any:
+    """One stay of each patient."""
+    import pandas as pd
+
+    path = Path(os.environ.get("TACIT_DATA", "data")) / "diabetes130.parquet"
+    if not path.exists():
+        raise Missing("the table of hospital stays: set TACIT_DATA to the folder that holds diabetes130.parquet")
+    table = pd.read_parquet(path).drop_duplicates("patient_nbr").drop(columns=LEFT_OUT)
+    return table.assign(**{TARGET: np.where(table[TARGET] == "<30", "yes", "no")})
+
+
+class Fitted:
+    """The losses of each candidate, and its AUC among the rows that are the truth; each is fitted once."""
+
+    def __init__(self, objective: TableObjective, others: Any) -> None:
+        self.objective, self.facts = objective, objective.facts
+        self.X, self.y = objective.matrix.encode(others), (others[TARGET] == "yes").to_numpy()
+        self.held: dict[str, tuple[Any, float, float]] = {}
+
+    def at(self, params: dict[str, Any]) -> tuple[Any, float, float]:
+        """Losses of the validation records, their exact AUC, and the AUC of others."""
+        from sklearn.metrics import roc_auc_score
+
+        if (key := repr(sorted(params.items()))) not in self.held:
+            o = self.objective
+            model = o.estimator(params).fit(*o.train)
+            here, there = (predict_for(o.metric, model, rows, o.target) for rows in (o.validation[0], self.X))
+            exact = roc_auc_score(o.validation[1] == "yes", here)
+            losses = o.metric.measure(here, (o.validation[1] == "yes").astype(int))
+            self.held[key] = losses, float(exact), float(roc_auc_score(self.y, there))
+        return self.held[key]
+
+    def __call__(self, params: dict[str, Any]) -> Any:
+        return self.at(params)[0]
+
+
+def once(table: Any, model: str, seed: int) -> dict[str, float]:
+    order = np.random.default_rng(seed).permutation(len(table))
+    objective = table_objective(table.iloc[order[:ROWS]], TARGET, model, metric="auc", seed=seed)
+    fitted = Fitted(objective, table.iloc[order[ROWS : ROWS + TRUTH]])
+    listed = objective.space.sobol(CANDIDATES, seed)
+    public = max(listed, key=lambda p: fitted.at(p)[1])
+    release = tacit.tune(
+        fitted,
+        objective.space,
+        candidates=listed,
+        trials=CANDIDATES,
+        method="pool",
+        budget=tacit.Budget.pure(1.0),
+        progress=False,
+        accept_noise=True,
+        seed=seed,
+    ).value
+    exact, reach = fitted.at(release.params)[1], release.metric_intervals()[0][1]
+    return {
+        "lost": 100 * (fitted.at(public)[2] - fitted.at(release.params)[2]),
+        "typical": 100 * (fitted.at(public)[2] - statistics.median(fitted.at(p)[2] for p in listed)),
+        "off": abs(float(release.metric_score or 0.0) - exact),
+        "covered": float(abs(float(release.metric_score or 0.0) - exact) <= reach),
+        "reach": reach,
+        "auc": fitted.at(public)[2],
+    }
+
+
+def run(repeats: int) -> list[Figure]:
+    table, figures = stays(), []
+    for model in ("linear", "boosting"):
+        found = [once(table, model, seed) for seed in range(max(2, repeats))]
+        lost = [f["lost"] for f in found]
+        mean, half = statistics.fmean(lost), 1.96 * statistics.stdev(lost) / math.sqrt(len(lost))
+        best, typical = statistics.fmean(f["auc"] for f in found), statistics.fmean(f["typical"] for f in found)
+        note = (
+            f"{len(found)} splits; random search has AUC {best:.4f} on other rows, a typical candidate "
+            f"{typical:.2f} points less"
+        )
+        goal = "at most 0.5 points"
+        name = f"{model}: AUC lost to random search without privacy"
+        figures.append(Figure(name, mean, "points", mean - half, mean + half, goal, note, goal=0.5, better="less"))
+        covered, reach = sum(f["covered"] for f in found), statistics.fmean(f["reach"] for f in found)
+        off = 100 * statistics.fmean(f["off"] for f in found)
+        said = f"its interval, ± {100 * reach:.1f} points, held in {covered:.0f} of {len(found)}"
+        figures.append(Figure(f"{model}: released AUC is off by", off, "points", note=said))
+    return figures
