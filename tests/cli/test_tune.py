@@ -65,7 +65,10 @@ def test_a_table_says_what_is_protected_and_what_is_not(run: Run, place: Path) -
 
 def test_regression_needs_bounds(run: Run, place: Path) -> None:
     words = ["tune", "--table", "table.csv", "--target", "weight", "--trials", "3", "--method", "random", "--yes"]
-    assert "squared needs bounds=(low, high) (--bounds LOW HIGH)" in run(*words, at=place, code=2).err
+    assert (
+        "is taken for amounts to regress on, by squared error: --bounds LOW HIGH must say"
+        in run(*words, at=place, code=2).err
+    )
     assert run(*words, "--bounds", "0", "4", "--json", at=place).json["score"] <= 4
 
 
@@ -86,3 +89,28 @@ def test_a_space_that_the_model_cannot_take_is_refused_before_anything_is_spent(
         said = run(*words, at=place, code=2)
         assert told in said.err
         assert "Nothing was spent" in said.err
+
+
+def test_a_table_is_described_before_anything_is_spent(run: Run, place: Path) -> None:
+    words = ["tune", "--table", "table.csv", "--target", "sick", "--trials", "3", "--method", "pool", "--yes"]
+    said = run(*words, "--metric", "auc", "--drop", "weight", at=place)
+    assert "task: classification, 2 classes; model: linear" in said.err
+    assert "left out: weight" in said.err
+    assert "auc: the mean over all pairs of records, within [0, 1]; one record of" in said.err
+    assert "AUC " in said.out
+    assert "noise of privacy and class rates" in said.out
+
+
+def test_a_script_alone_is_printed_where_it_is_asked_for(run: Run, place: Path) -> None:
+    words = ["tune", "--table", "table.csv", "--target", "sick", "--trials", "2", "--method", "random", "--yes"]
+    said = run(*words, "--code", at=place)
+    compile(said.out, "script", "exec")
+    assert "Released" in said.err
+    assert "table.fit({'C': " in said.out
+
+
+def test_what_cannot_be_measured_is_refused_with_what_can(run: Run, place: Path) -> None:
+    words = ["tune", "--table", "table.csv", "--target", "sick", "--metric", "f1"]
+    assert "Use balanced, brier or auc" in run(*words, at=place, code=2).err
+    words = ["tune", "mymodel:losses", "--metric", "auc"]
+    assert "--metric is for --table" in run(*words, at=place, code=2).err

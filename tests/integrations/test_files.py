@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacit.integrations import files
+from tacit.errors import BadInput
+from tacit.integrations import text_files
 from tacit.integrations.files import read_table
 from tacit.schema import Schema
 from tacit.schema.cells import fill, read_number
@@ -48,7 +49,7 @@ def test_a_cell_is_the_same_number_whether_or_not_another_is_a_word(
 def test_a_word_after_many_numbers_leaves_their_spelling_as_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "BLOCK", 3)
+    monkeypatch.setattr(text_files, "BLOCK", 3)
     cells = ["007", "7", "7.50", "1e2", "", "n/a", "x", "8", "9"]
     (tmp_path / "t.csv").write_text("\n".join(["a,b", *(f"{c},{i}" for i, c in enumerate(cells))]) + "\n")
     table = read_table(tmp_path / "t.csv")
@@ -82,3 +83,88 @@ def test_what_is_read_of_a_cell_does_not_depend_on_its_company(cells: list[objec
     alone = [column.encode(fill([cell]))[0] for cell in cells]
     assert [repr(v) for v in together] == [repr(v) for v in alone]
     assert all(math.isfinite(v) or math.isnan(v) for v in together)
+
+
+# Separators, encodings, Excel, many files
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_line_of_names_says_how_cells_are_separated(separator: str, tmp_path: Path) -> None:
+    rows = [["age", "ward, or town", "dose"], ["40", "a;b", "1"], ["50", "c", "2"]]
+    text = "\n".join(separator.join(f'"{c}"' if separator in c or "," in c else c for c in row) for row in rows)
+    table = read_table(write(tmp_path / "t.csv", text))
+    assert list(table.columns) == ["age", "ward, or town", "dose"]
+    assert table["age"].tolist() == [40.0, 50.0]
+    assert table["ward, or town"].tolist() == ["a;b", "c"]
+
+
+def test_with_semicolons_a_comma_is_a_decimal_point_cell_by_cell(tmp_path: Path) -> None:
+    """The last row is private: a word there must not make words of the other numbers."""
+    seen = []
+    for last in ("9,5", "x"):
+        table = read_table(write(tmp_path / "t.csv", f"a;b\n1,25;1\n2.5;2\n3;3\n{last};4\n"))
+        schema = Schema.of_rows(table[["a"]].iloc[:-1], words="category")
+        seen.append(schema.columns[0].encode(table["a"].iloc[:-1]).tolist())
+    assert seen == [[1.25, 2.5, 3.0]] * 2
+
+
+def test_one_cell_that_is_not_unicode_spells_no_other_cell_anew(tmp_path: Path) -> None:
+    head, rows = b"stadt,n\n", "Zürich,1\nBern,2\n".encode()
+    plain, odd = tmp_path / "plain.csv", tmp_path / "odd.csv"
+    plain.write_bytes(head + rows + b"Genf,3\n")
+    odd.write_bytes(head + rows + "Köln,3\n".encode("latin-1"))
+    assert read_table(plain)["stadt"].tolist() == ["Zürich", "Bern", "Genf"]
+    assert read_table(odd)["stadt"].tolist() == ["Zürich", "Bern", "Köln"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_every_usual_encoding_is_read(encoding: str, tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", "größe;ort\n1,5;Köln\n", encoding))
+    assert list(table.columns) == ["größe", "ort"]
+    assert table.iloc[0].tolist() == [1.5, "Köln"]
+
+
+def test_excel_is_read_cell_by_cell(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    pd.DataFrame({"a": [1, 2.5, "n/a"], "b": ["x", None, "y"], "c": [1, 2, 3]}).to_excel(
+        tmp_path / "t.xlsx", index=False
+    )
+    table = read_table(tmp_path / "t.xlsx")
+    schema = Schema.of_rows(table, words="category")
+    assert [c.kind for c in schema.columns] == ["number", "category", "number"]
+    assert schema.columns[0].encode(table["a"]).tolist()[:2] == [1.0, 2.5]
+
+
+def test_many_parquet_files_are_one_table(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    whole = pd.DataFrame({"a": np.arange(10.0), "b": list("abcdefghij")})
+    (tmp_path / "stays" / "2024").mkdir(parents=True)
+    whole.iloc[:4].to_parquet(tmp_path / "stays" / "1.parquet", index=False)
+    whole.iloc[4:][["b", "a"]].to_parquet(tmp_path / "stays" / "2024" / "2.parquet", index=False)
+    for named in (tmp_path / "stays", tmp_path / "stays" / "**" / "*.parquet"):
+        pd.testing.assert_frame_equal(read_table(named), whole, check_dtype=False)
+    whole[["a"]].to_parquet(tmp_path / "stays" / "3.parquet")
+    with pytest.raises(BadInput, match=r"3.parquet has others"):
+        read_table(tmp_path / "stays")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("empty", "holds no .parquet files"), ("none/*.parquet", "no file fits"), ("t.doc", "a table must be a .csv")],
+)
+def test_what_is_no_table_is_refused(name: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match=says):
+        read_table(tmp_path / name)
+
+
+def test_reading_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "BLOCK", 4)
+    told: list[int] = []
+    read_table(write(tmp_path / "t.csv", "a\n" + "1\n" * 10), tell=told.append)
+    assert told == [4, 4, 2]

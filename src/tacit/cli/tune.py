@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
 
 ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
+NO_BOUNDS = (
+    "--bounds LOW HIGH must say within which bounds one loss is counted, such as 0 and the square of the largest error "
+    "that matters, chosen without looking at the data; or --task classification, or another --metric. Nothing was spent"
+)
 TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
 
 
@@ -68,6 +72,7 @@ def tune_command(
     workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
+    code: Annotated[bool, typer.Option("--code", help="Print a script that rebuilds the model of a table.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Accept noise that drowns the differences.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -100,7 +105,9 @@ def tune_command(
     if how.notions == ("pure",) and is_from_file(ctx, "delta"):
         delta = None
     budget = _budget_for(how, epsilon, delta, rho, mu, pure)
-    if table is None and (given := [n for n, v in (("metric", metric), ("person", person), ("drop", drop)) if v]):
+    if table is None and (
+        given := [n for n, v in (("metric", metric), ("person", person), ("drop", drop), ("code", code)) if v]
+    ):
         raise BadInput(f"--{given[0]} is for --table; an objective of your own returns losses, whatever they are of")
     asked = None
     if table is not None:
@@ -112,7 +119,7 @@ def tune_command(
             measured = one_matching(measured)
         about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
         about |= {"metric": measured, "person": person, "drop": drop or []}
-        asked = _from_table(table, target, schema, model, space, about, ask=not as_json)
+        asked = _from_table(table, target, schema, model, space, about, ask=not as_json, quiet=quiet or as_json)
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name)))
@@ -142,7 +149,16 @@ def tune_command(
             "value": value.metric_score,
             "intervals": dict(value.metric_intervals()),
         }
-    print_result({**shown, **release.certificate(), "files": paths}, as_json, format_release(release, paths))
+    text = format_release(release, paths)
+    if code and table is not None and target is not None:
+        from tacit.integrations.table_code import write_script
+
+        about = {"task": function.task, "validation": validation, "seed": seed, "person": person, "drop": drop}
+        script = write_script(str(table), target, model, about, value.params, schema)
+        shown["code"] = script
+        remark(text)
+        text = script
+    print_result({**shown, **release.certificate(), "files": paths}, as_json, text)
 
 
 def _explain_leftovers(method: Method, out: Path | None, ledger: str | None, name: str) -> str:
@@ -202,17 +218,21 @@ def _from_table(
     about: dict[str, Any],
     *,
     ask: bool,
+    quiet: bool,
 ) -> tuple[Any, ...]:
     from tacit.integrations.files import read_table
     from tacit.integrations.table import table_objective
     from tacit.integrations.table_facts import TaskUnclear
+    from tacit.run.progress import progress_bar
     from tacit.schema import Schema
     from tacit.space import Space
 
     if target is None:
         raise BadInput("a table needs --target COLUMN")
     known = Schema.read(schema) if schema is not None else None
-    rows = read_table(table, known, spelled=[about["person"]] if about["person"] else [])
+    shown = not quiet and about["person"] is None  # how many rows persons have is private
+    with progress_bar("reading rows", None, wanted=shown) as tell:
+        rows = read_table(table, known, spelled=[about["person"]] if about["person"] else [], tell=tell)
     try:
         made = table_objective(rows, target, model, schema=known, **about)
     except TaskUnclear as unclear:
@@ -221,6 +241,8 @@ def _from_table(
         remark(str(unclear))
         task = ask_person("classification or regression", "classification")
         made = table_objective(rows, target, model, schema=known, **{**about, "task": task})
+    if made.metric.bounds is None:
+        raise BadInput(f"{target!r} is taken for amounts to regress on, by {made.metric.name} error: {NO_BOUNDS}")
     own = made.space if space is None else Space.read(space)
     if space is not None:
         made.refuse_space(own)

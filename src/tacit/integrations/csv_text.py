@@ -6,13 +6,14 @@ empty line, a carriage return, a byte that is no text. Here
     a line ends a row, unless a quoted cell goes on: its quote closes before a separator or the end of a line
     a quote that does not close so is a letter like others, and its row ends with its line
     an empty line among others is a row whose cells are missing; empty lines before and after are none
-    bytes that are no UTF-8, and zero bytes, become the sign of a letter that cannot be read
+    bytes that the encoding does not have, and zero bytes, become the sign of a letter that cannot be read
 
 What is left to CSV itself: rows whose stray quotes happen to fit those of a later row are read as one.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -30,8 +31,8 @@ UNREAD = "\ufffd"
 class CsvText(io.TextIOBase):
     """A text file for pandas; ``width`` is the number of cells in its first row."""
 
-    def __init__(self, path: Path, separator: str) -> None:
-        self._source, ends = _open(path)
+    def __init__(self, path: Path, separator: str, encoding: str = "utf-8") -> None:
+        self._source, ends = _open(path, encoding)
         self._rows = Rows(self._source, separator, ends)
         self._chunks, self._left = iter(self._rows), ""
 
@@ -54,8 +55,11 @@ class CsvText(io.TextIOBase):
         super().close()
 
 
-def _open(path: Path) -> tuple[IO[str], str]:
-    """Decompressed, as text; lines end with a newline, or with a carriage return where there is no newline at all."""
+def _open(path: Path, encoding: str) -> tuple[IO[str], str]:
+    """Decompressed, as text, without the mark of UTF-8.
+
+    Lines end with a newline, or with a carriage return where there is no newline at all.
+    """
     common = extra("pandas.io.common", "sklearn", "reading a table")
     ends = "\n"
     with common.get_handle(path, "rb", compression="infer", is_text=False) as opened:
@@ -63,7 +67,9 @@ def _open(path: Path) -> tuple[IO[str], str]:
         if b"\n" not in start and b"\r" in start:
             ends = "\r"
     binary: Any = common.get_handle(path, "rb", compression="infer", is_text=False).handle
-    return io.TextIOWrapper(binary, "utf-8-sig", errors="replace", newline=ends), ends
+    if start.startswith(codecs.BOM_UTF8):
+        binary.read(len(codecs.BOM_UTF8))
+    return io.TextIOWrapper(binary, encoding, errors="replace", newline=ends), ends
 
 
 class Rows:

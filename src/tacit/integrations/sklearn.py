@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, extra, interval, probability, type_and_shape
+from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, probability, type_and_shape
+from tacit.integrations.table_facts import find_identifiers, worth_of_rows
 from tacit.methods.registry import METHODS
 from tacit.methods.tune import tune
 from tacit.metrics import Metric, find
@@ -24,7 +25,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import plain
 from tacit.schema import Schema
 from tacit.schema.cells import read_cells
-from tacit.schema.rows import form_of, is_frame
+from tacit.schema.rows import divide, form_of, is_frame
 from tacit.space import Space
 
 try:
@@ -140,6 +141,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seen, hidden = split_rows(random, rows, self.validation, owners)
         here, there = (_safe_split(self.estimator, X, None, part, seen)[0] for part in (seen, hidden))
         self.schema_ = self._schema(here, y[seen])  # from training rows alone
+        if owners is None and is_frame(here):
+            _warn_of_identifiers(self.schema_, here, budget)
         answers, known = self.schema_.encode_target(y[hidden])
         target, train_y = self.schema_.target, self.schema_.encode_target(y[seen])[0]
         assert target is not None
@@ -306,6 +309,19 @@ def _labels(y: Any) -> Any:
     if len(shape) != 1:
         raise BadInput(f"y should be a 1d array, got an array of shape {tuple(shape)} instead")
     return read_cells(y)
+
+
+def _warn_of_identifiers(schema: Schema, X: Any, budget: Budget) -> None:
+    """Columns of training rows that repeat and look like names of persons."""
+    cells = divide(X, schema.form, schema.columns)
+    for found in find_identifiers(schema.columns, cells):
+        if not found.unique:
+            warnings.warn(
+                f"{found.name!r} repeats, up to {found.most} training rows each, and looks like an identifier: if it "
+                f"names persons, give fit(X, y, groups=...). {worth_of_rows(budget, found.most)}",
+                PrivacyWarning,
+                stacklevel=3,
+            )
 
 
 def _settle(metric: Metric, target: Any, answers: Any, owners: Any) -> Metric:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tacit.errors import BadInput, choice, count, probability
 from tacit.integrations.predictions import check_estimator, predict_for
+from tacit.integrations.table_code import TablePipeline
 from tacit.integrations.table_facts import Identifier, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.metrics import Metric, find
@@ -38,6 +39,7 @@ PERSONS = (
     "training rows, whom the published model may reveal"
 )
 LEAST_TRAINING = 10
+PLURALS = {"number": "numbers", "category": "categories", "time": "times"}
 DEFAULTS = {"classification": "error", "regression": "squared"}
 
 
@@ -124,7 +126,7 @@ class TableObjective:
         """Task, rows, columns and metric in words; of private rows only their number, or that of the persons."""
         schema, target, persons = self.matrix.schema, self.target, self.owners is not None
         kinds = [c.kind for c in schema.columns]
-        held = ", ".join(f"{kinds.count(k)} of {k}s" for k in ("number", "category", "time") if k in kinds)
+        held = ", ".join(f"{kinds.count(k)} of {many}" for k, many in PLURALS.items() if k in kinds)
         out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
         aim = f"classification, {len(target.categories)} classes" if self.task == "classification" else "regression"
         trained = f"{len(self.train[1]):,} rows"
@@ -162,6 +164,10 @@ class TableObjective:
             f"{told}. Losses are clipped at the bounds [{low:g}, {high:g}], and so is the score: of these "
             f"{clipped:.3g}% are"
         )
+
+    def fit(self, params: dict[str, Any]) -> TablePipeline:
+        """The model with these parameters, fitted on the training rows, for rows as the table has them."""
+        return TablePipeline(self.matrix, self.estimator(params).fit(*self.train), self.target)
 
     def estimator(self, params: dict[str, Any]) -> Any:
         """An unfitted model with these parameters, for rows that ``matrix`` has encoded."""

@@ -20,8 +20,8 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(what: str, total: int, *, done: int = 0, wanted: bool = True) -> Iterator[Advance]:
-    """A function to call after each step; draws nothing where nobody is looking.
+def progress_bar(what: str, total: int | None, *, done: int = 0, wanted: bool = True) -> Iterator[Advance]:
+    """A function to call after each step, of a total if it is known; draws nothing where nobody is looking.
 
     >>> with progress_bar("steps", 3, wanted=False) as advance:
     ...     advance()
