@@ -19,10 +19,11 @@ from optuna.trial import TrialState
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, type_and_shape
 from tacit.methods.basis import make_objective
+from tacit.methods.intervals import sampling_deviation
 from tacit.methods.observed import AT_ONCE, Observations, ObservationTerms, simultaneous_deviation
 from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
-from tacit.methods.tuned import Tuned, sampling_deviation
+from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
@@ -246,4 +247,5 @@ def _answer(study: optuna.Study, observations: Observations) -> Tuned:
         trials=observed,
         details=details,
         sampling=sampling_deviation(score, 1.96 * deviation, (low, high), observations.terms.records),
+        settings=len(observed),
     )

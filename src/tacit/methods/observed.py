@@ -53,6 +53,11 @@ class ObservationTerms:
         if not isinstance(self.budget, Budget):
             raise BadInput("budget must be a tacit.Budget, such as Budget.approximate(1.0, 1e-6)")
 
+    @property
+    def hidden(self) -> int:
+        """Settings that are evaluated besides the trials."""
+        return 0
+
     def mechanism(self, noise: Source = EXACT) -> BoundedMean:
         """The mechanism of one evaluation."""
         share = split(Budget.gdp(self.budget.mu()), self.trials)
@@ -203,7 +208,8 @@ def simultaneous_deviation(
 
     own = [t["value"] for t in trials if t["params"] == params]
     off = abs(sum(own) / len(own) - score) if own else 0.0
-    return float(off + scale * -ndtri(0.025 / max(1, len(trials)))) / 1.96
+    wide = -ndtri(0.025 / len(trials)) if len(trials) > 1 else 1.96
+    return float(off + scale * wide) / 1.96
 
 
 def confirmations(trials: int) -> int:

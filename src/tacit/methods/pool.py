@@ -24,10 +24,11 @@ import numpy as np
 from tacit.errors import BadInput, TacitError, probability
 from tacit.methods.basis import plural_of, premises_of, unit_of
 from tacit.methods.case import Case
+from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
-from tacit.methods.tuned import Tuned, sampling_deviation
+from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
@@ -200,6 +201,7 @@ def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float,
         deviation=terms.deviation,
         law=law.lower(),
         details=details,
+        settings=len(listed),
         reading=terms.objective.reading,
     )
     reach, o = value.half_width or 0.0, terms.objective

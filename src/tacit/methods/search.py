@@ -20,6 +20,7 @@ from tacit.errors import BadInput, LedgerError, TacitError, count
 from tacit.methods.basis import UNIT, plural_of
 from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
 from tacit.methods.case import Case
+from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
 from tacit.methods.observed import (
     AT_ONCE,
@@ -33,7 +34,7 @@ from tacit.methods.observed import (
 )
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
-from tacit.methods.tuned import Tuned, sampling_deviation
+from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest
 from tacit.run.evaluate import result, submit_losses
@@ -237,6 +238,7 @@ def _release(
         trials=observed,
         details={"score": source},
         sampling=sampling_deviation(score, 1.96 * deviation, bounds, observations.terms.records),
+        settings=observations.terms.hidden + len(observed) - len(fresh),
         reading=reading,
     )
     try:

@@ -65,6 +65,10 @@ class StagedTerms(ObservationTerms):
         return self.trials + 1
 
     @property
+    def hidden(self) -> int:
+        return self.pool
+
+    @property
     def purpose(self) -> str:
         return f"tune {{run}}: a region among {self.pool} candidates and {self.trials} observations"
 

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.methods.intervals import reach_new_data
 from tacit.methods.registry import METHODS
 from tacit.metrics.reading import Reading
 from tacit.privacy.release import plain
 
-LATER = ("law", "sampling", "reading")
+LATER = ("law", "sampling", "settings", "reading")
 NOISE = "noise of privacy"
 
 
@@ -22,7 +23,8 @@ class Tuned:
     observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds what a
     method adds, such as the bounds of its theorems. ``law`` is that of the score's noise, "gaussian" or "laplace",
     where the method has both. ``sampling`` bounds the standard deviation of the score over data sets of so many
-    records: for new data it counts besides the noise. ``reading`` says how the score, a mean loss, is read as the
+    records: for new data it counts besides the noise; so does that the best of ``settings`` was chosen on the same
+    records. ``reading`` says how the score, a mean loss, is read as the
     metric that was asked for: ``metric_score`` is that.
     """
 
@@ -38,6 +40,7 @@ class Tuned:
     details: dict[str, Any] = field(default_factory=dict)
     law: str = ""
     sampling: float | None = None
+    settings: int = 0
     reading: Reading | None = None
 
     @property
@@ -63,23 +66,23 @@ class Tuned:
         """
         if self.deviation is None:
             return None
+        return self.deviation * (math.log(20) / math.sqrt(2) if self._laplace else 1.96)
+
+    @property
+    def _laplace(self) -> bool:
         known = METHODS.get(self.method)
-        laplace = self.law == "laplace" if self.law else known is not None and known.laplace
-        return self.deviation * (math.log(20) / math.sqrt(2) if laplace else 1.96)
+        return self.law == "laplace" if self.law else known is not None and known.laplace
 
     @property
     def new_data_half_width(self) -> float | None:
-        """Of the 95% interval for the mean loss on new data: noise and sampling error together.
+        """Of the 95% interval for the mean loss on new data: noise, sampling error and the luck of the choice.
 
-        Edges. It does not count that the parameters were chosen on the same records, which flatters where records are
-        few.
-
-        >>> Tuned({}, 0.5, "observed", "minimize", deviation=3.0, sampling=4.0).new_data_half_width
+        >>> round(Tuned({}, 0.5, "observed", "minimize", deviation=3.0, sampling=4.0).new_data_half_width or 0, 2)
         9.8
         """
-        if self.half_width is None or self.sampling is None:
+        if self.deviation is None or self.sampling is None:
             return None
-        return math.hypot(self.half_width, 1.96 * self.sampling)
+        return reach_new_data(self.deviation, self.sampling, max(1, self.settings), laplace=self._laplace)
 
     def metric_intervals(self) -> list[tuple[str, float]]:
         """What ``metric_score`` may be off by, at 95%, and what each is about."""
@@ -97,10 +100,11 @@ class Tuned:
             return []
         if self.sampling is None or self.new_data_half_width is None:
             return [(NOISE, self.half_width)]
+        luck = f" and the luck of the best of {self.settings:,} settings" if self.settings > 1 else ""
         return [
             (NOISE, self.half_width),
             ("sampling of the records, at most", 1.96 * self.sampling),
-            ("both, for new data", self.new_data_half_width),
+            (f"both{luck}, for new data", self.new_data_half_width),
         ]
 
     def __str__(self) -> str:
@@ -129,17 +133,3 @@ class Tuned:
 
 def _few_digits(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def sampling_deviation(score: float, half_width: float, bounds: tuple[float, float], records: int) -> float:
-    """An upper bound on the standard deviation of a mean over so many records, w sqrt(m (1 - m) / n).
-
-    m is the mean as a share of the bounds' width w: of all that the score's interval allows, the nearest to one half.
-
-    >>> round(sampling_deviation(0.1, 0.0, (0.0, 1.0), 900), 6)
-    0.01
-    """
-    low, high = bounds
-    m, reach = (score - low) / (high - low), half_width / (high - low)
-    m = min(max(0.5, m - reach), m + reach, 1.0)
-    return (high - low) * math.sqrt(max(0.0, m * (1 - m)) / records)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, TacitError, choice
+from tacit.methods.intervals import sampling_deviation
 from tacit.metrics import Metric
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
@@ -261,7 +262,7 @@ class Training:
         units = scoring.metric.units(persons)
         reading, told = scoring.reading(persons), scoring.mean_in_units(mean)
         noise = scoring.width / (units * divide_mu(self.cost.budget.mu())[0])
-        sampling = scoring.width * math.sqrt(mean * (1 - mean) / units)  # the most that bounded losses can vary
+        sampling = scoring.width * sampling_deviation(mean, 1.96 * noise / scoring.width, (0.0, 1.0), units)
         return Trained(
             PublishedModel(scoring.preparation, winner.model, self.trainer.name),
             winner.params,

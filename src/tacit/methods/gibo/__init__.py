@@ -37,6 +37,8 @@ from tacit.methods.gibo.design import (
     suggest_clip,
 )
 from tacit.methods.gibo.steps import rule
+from tacit.methods.intervals import sampling_deviation
+from tacit.methods.observed import simultaneous_deviation
 from tacit.methods.pool import Choice
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
@@ -312,6 +314,10 @@ def _summarise(
     score, (low, high) = scores[best], p.task.objective.bounds
     shown = None if score is None else min(max(score, low), high)
     noise = p.scoring.scale if p.scoring is not None and trials else None
-    about: dict[str, Any] = {"deviation": noise if shown is not None else None, "trials": trials, "noise": noise}
+    about: dict[str, Any] = {"trials": trials, "noise": noise}
     o = p.task.objective
+    if shown is not None and noise is not None:
+        deviation = simultaneous_deviation(scores[best] or 0.0, params[best], trials, noise)
+        sampling = sampling_deviation(shown, 1.96 * deviation, o.bounds, o.records)
+        about |= {"deviation": deviation, "sampling": sampling, "settings": details["evaluations"]}
     return Tuned(params[best], shown, "gibo", o.direction, details=details, reading=o.reading, **about)

@@ -26,6 +26,7 @@ from tacit.space import Array, Params
 KERNELS: dict[str, type[Kernel]] = {"matern52": Matern52, "rbf": RBF}
 NEARLY = 0.75  # a choice expected to keep this share of a uniform choice's regret is refused unless accepted
 LOUD = 0.1  # so is a score of Algorithm 3 whose noise exceeds this share of the bounds' width
+BEST_TRIED = "the best score among those tried, with Laplace noise; not that of these parameters"
 AVERAGE = (
     "the probability is over such functions and their observation noise, for one fixed pair of neighbours: "
     "average-case, not over the mechanism's coins alone"
@@ -205,7 +206,7 @@ def release(
         p.method,
         p.task.objective.direction,
         deviation=deviation,
-        details=details,
+        details={"score": BEST_TRIED, **details},
         reading=p.task.objective.reading,
     )
     if p.task.ledger is not None and payment is not None:

@@ -11,8 +11,9 @@ import pytest
 
 import tacit
 from tacit.cli.tune import format_release
+from tacit.methods.intervals import reach_new_data, sampling_deviation
 from tacit.methods.observed import simultaneous_deviation
-from tacit.methods.tuned import Tuned, sampling_deviation
+from tacit.methods.tuned import Tuned
 from tacit.privacy.noise import Simulation
 from tacit.report.pages.tuned import page
 
@@ -86,7 +87,8 @@ def test_both_uncertainties_are_said_and_their_sum_for_new_data() -> None:
     )
     value = release.value
     (_, noise), (_, sampling), (_, both) = value.intervals()
-    assert both == pytest.approx((noise**2 + sampling**2) ** 0.5)
+    assert both > (noise**2 + sampling**2) ** 0.5  # the best of four was chosen on the same records
+    assert both == pytest.approx(reach_new_data(value.deviation or 0.0, sampling / 1.96, 4))
     for text in (format_release(release, {}), str(page(release.certificate()))):
         assert all(f"± {wide:.2g}" in text for wide in (noise, sampling, both))
         assert "noise of privacy" in text
@@ -94,39 +96,19 @@ def test_both_uncertainties_are_said_and_their_sum_for_new_data() -> None:
     assert Tuned.from_json(json.loads(json.dumps(value.to_json()))) == value
 
 
+@pytest.mark.parametrize("laplace", [False, True])
+@pytest.mark.parametrize(("deviation", "settings"), [(0.0, 40), (0.3, 40), (1.0, 40), (3.0, 40), (1.0, 1)])
+def test_the_luckiest_of_many_settings_is_covered_for_new_data(deviation: float, settings: int, laplace: bool) -> None:
+    """Independent settings, of which the best is chosen: at least 95%, and no more than 97.5%. Fails once in 1e6."""
+    generator = np.random.default_rng(2)
+    luck = generator.normal(size=(20_000, settings)).min(axis=1)
+    noise = generator.laplace(0.0, 0.5**0.5, 20_000) if laplace else generator.normal(size=20_000)
+    covered = np.abs(luck + deviation * noise) <= reach_new_data(deviation, 1.0, settings, laplace=laplace)
+    assert 0.95 - 0.008 <= covered.mean() <= 0.975 + 0.008
+
+
 def test_a_release_of_the_first_version_has_no_sampling_error() -> None:
     old = {"params": {"x": 1.0}, "score": 0.5, "method": "observed", "direction": "minimize", "deviation": 0.1}
     value = Tuned.from_json({**old, "noise": None, "trials": [], "details": {}})
     assert value.intervals() == [("noise of privacy", pytest.approx(0.196))]
     assert "sampling" not in value.to_json()
-
-
-def private_release(space: str, direction: str, seed: int) -> Tuned:
-    def one_space(trial: Any) -> Any:
-        trial.suggest_float("x", 0.0, 1.0)
-        return flat(None)
-
-    losses = conditional if space == "conditional" else one_space
-    objective = tacit.private(losses, **ASKED, trials=12, accept_noise=True, noise=Simulation(seed))
-    study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed))
-    study.optimize(objective, n_trials=12)
-    return objective.release(study).value
-
-
-def tuned(method: str, direction: str, seed: int) -> Tuned:
-    space, trials = {"x": tacit.Float(0.0, 1.0)}, 8 if method == "observed" else 6
-    asked = {**ASKED, "direction": direction, "accept_noise": True, "progress": False, "noise": Simulation(seed)}
-    options = {"pool": 4} if method == "staged" else {}
-    return tacit.tune(flat, space, **asked, trials=trials, method=method, seed=seed, **options).value
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
-@pytest.mark.parametrize("path", ["conditional", "one space", "observed", "random", "grid", "pool", "staged"])
-def test_at_least_93_of_100_intervals_cover_in_400_runs(path: str, direction: str) -> None:
-    """If 95% do, fewer than 93% of 400 is seen once in thirty; where the bound is a union, never. Seeds are fixed."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    release = private_release if path in ("conditional", "one space") else tuned
-    share = np.mean([covers(release(path, direction, seed)) for seed in range(400)])
-    print(f"{path}, {direction}: {100 * share:.1f}%")
-    assert share >= 0.93
