@@ -91,7 +91,9 @@ def init_command(
     good_for = None if lasts == "ever" else parse_duration(lasts)
     ask = Asker(yes, sys.stdin.isatty() and not as_json)
     path, frame = ask("ROWS", "The table, a .csv or .parquet file", None, rows, _read_rows)
-    how = ask("evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _named_in(frame))
+    how = ask(
+        "evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _check_name_in(frame)
+    )
     asked = ask("columns", "Input columns, commas between (-: all others)", "-", columns, _columns_of(frame, how))
     names = asked.split(",")
     about = f"For {', '.join(names)}: the change that counts as 1, public, commas between"
@@ -289,7 +291,7 @@ def _read_rows(given: Any) -> tuple[Path, Any]:
     return path, read(path)
 
 
-def _named_in(frame: Any) -> Check:
+def _check_name_in(frame: Any) -> Check:
     def check(name: str) -> str:
         if name != "-" and ":" not in name and name not in frame.columns:
             raise BadInput(f"there is no column {name!r}; there are {', '.join(map(str, frame.columns))}")

@@ -115,11 +115,11 @@ def repair_text(text: str) -> str:
 def _share(cells: Cells, words: dict[str, Any], commas: bool) -> Cells:
     """The same cells, repaired, with each spelling held once for the whole file."""
     shared = np.empty(len(cells), object)
-    shared[:] = [_repaired(c, words, commas) if type(c) is str else c for c in cells.tolist()]
+    shared[:] = [_repair_cell(c, words, commas) if type(c) is str else c for c in cells.tolist()]
     return shared
 
 
-def _repaired(cell: str, words: dict[str, Any], commas: bool) -> Any:
+def _repair_cell(cell: str, words: dict[str, Any], commas: bool) -> Any:
     known = words.get(cell)
     if known is None:
         known = words[cell] = repair_text(cell)

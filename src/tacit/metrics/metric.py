@@ -125,9 +125,9 @@ class Metric:
             raise BadInput(
                 f"{self.name} needs rows of each class; declare rates={{label: share, ...}}. Nothing was spent"
             )
-        return replace(self, rates=tuple(rates), rates_of=shown)._settled(labels)
+        return replace(self, rates=tuple(rates), rates_of=shown)._settle(labels)
 
-    def _settled(self, labels: list[str]) -> Metric:
+    def _settle(self, labels: list[str]) -> Metric:
         if self.balances:
             return replace(self, bounds=(0.0, 1 / (len(labels) * min(self.rates))))
         if self.positive is not None:
