@@ -29,7 +29,7 @@ from benchmarks.harness.parts import keep_piece
 from tacit.outsource.curator.foresight import foresee
 from tacit.outsource.curator.transform import NoisyProjection
 from tacit.planning import outsourcing
-from tacit.planning.outsourcing import Score, made_up_rows, try_out
+from tacit.planning.outsourcing import RowScore, made_up_rows, try_out
 from tacit.privacy.noise import Simulation
 
 TITLE = "When outsourcing helps: the noisy table beside random rows"
@@ -107,7 +107,7 @@ def real(k: int, repeats: int) -> list[Figure]:
     figures = []
     for how, said in (("smooth", "mean of the nearest"), ("raw", "raw prices")):
         cells = np.array(kept[how])
-        scores = [Score(c[:, 0].mean(), float(np.median(c[:, 1])), c[:, 2].mean()) for c in cells]
+        scores = [RowScore(c[:, 0].mean(), float(np.median(c[:, 1])), c[:, 2].mean()) for c in cells]
         ahead = f"forecast on made-up answers: {kept['forecast'][0]:.2f}" if how == "smooth" else ""
         note = f"rank {scores[0].rank:.0f} of {len(X)}, the best in {cells[0][:, 2].sum():.0f} of {runs} runs; {ahead}"
         low, high = np.quantile(cells[0][:, 0], (0.1, 0.9))

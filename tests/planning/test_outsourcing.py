@@ -12,7 +12,7 @@ from tacit.errors import BadInput
 from tacit.outsource.curator.foresight import foresee
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.planning import outsourcing
-from tacit.planning.outsourcing import Outcome, Score, Trial, count_informative, made_up_rows, try_out
+from tacit.planning.outsourcing import Outcome, RowScore, TableTrial, count_informative, made_up_rows, try_out
 from tacit.privacy.guarantee import Budget
 
 TERMS = {"epsilon": 3.0, "delta": 1e-4, "queries": 15, "surfaces": 2}
@@ -32,7 +32,7 @@ def test_with_as_many_queries_as_rows_every_search_finds_the_best_row() -> None:
     assert tried.queries == 12
     for outcome in tried.outcomes:
         for score in (outcome.found, outcome.without_noise, outcome.random):
-            assert score == Score(1.0, 1.0, 1.0)
+            assert score == RowScore(1.0, 1.0, 1.0)
         assert outcome.verdict == "random rows do"
 
 
@@ -81,7 +81,7 @@ def test_the_same_seed_tries_the_same_and_nothing_is_drawn_elsewhere(monkeypatch
 
 
 def outcome(found: float, random: float, error: float, without: float = 1.0) -> Outcome:
-    return Outcome(3, Score(found, 1, 0), Score(without, 1, 0), Score(random, 9, 0), found - random, error)
+    return Outcome(3, RowScore(found, 1, 0), RowScore(without, 1, 0), RowScore(random, 9, 0), found - random, error)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def outcome(found: float, random: float, error: float, without: float = 1.0) -> 
 )
 def test_a_verdict_compares_with_random_rows_and_knows_its_error(made: Outcome, says: str) -> None:
     assert made.verdict == says
-    tried = Trial(9, 4, 5, 1.0, (0.1,), 0.0, 2, 0.3, 5, (made,))
+    tried = TableTrial(9, 4, 5, 1.0, (0.1,), 0.0, 2, 0.3, 5, (made,))
     advice = {
         "helps": "helps where 3 of the 4",
         "random": "Publish no table",

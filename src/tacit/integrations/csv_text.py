@@ -33,7 +33,7 @@ class CsvText(io.TextIOBase):
 
     def __init__(self, path: Path, separator: str, encoding: str = "utf-8") -> None:
         self._source, ends = _open(path, encoding)
-        self._rows = Rows(self._source, separator, ends)
+        self._rows = CsvRows(self._source, separator, ends)
         self._chunks, self._left = iter(self._rows), ""
 
     @property
@@ -72,7 +72,7 @@ def _open(path: Path, encoding: str) -> tuple[IO[str], str]:
     return io.TextIOWrapper(binary, encoding, errors="replace", newline=ends), ends
 
 
-class Rows:
+class CsvRows:
     """Chunks of whole rows, of lines that any parser divides in the same way."""
 
     def __init__(self, source: IO[str], separator: str, ends: str = "\n") -> None:

@@ -37,7 +37,7 @@ PICKS = 200  # searches at random
 
 
 @dataclass(frozen=True)
-class Score:
+class RowScore:
     """How good the rows found are: ``gain`` is 0 at an average row and 1 at the best one; means over surfaces."""
 
     gain: float
@@ -50,9 +50,9 @@ class Outcome:
     """Answers that depend on so many columns: what is found in the noisy table, without noise, and at random."""
 
     informative: int
-    found: Score
-    without_noise: Score
-    random: Score
+    found: RowScore
+    without_noise: RowScore
+    random: RowScore
     better: float  # mean gain over random rows
     error: float  # its standard error
 
@@ -68,7 +68,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TableTrial:
     """What ``try_out`` found, with all that decides it."""
 
     rows: int
@@ -140,7 +140,7 @@ def try_out(
     batch: int = BATCH,
     seed: int = 0,
     progress: Callable[[], None] | None = None,
-) -> Trial:
+) -> TableTrial:
     """Search made-up answers over these rows as a modeler would, with the noise of this epsilon.
 
     Guarantee. None is needed for made-up rows; with private rows the result is private, like the rows.
@@ -191,10 +191,10 @@ def try_out(
                 progress()
         over = cells[0, :, 0] - cells[2, :, 0]
         error = float(over.std(ddof=1) / math.sqrt(surfaces)) if surfaces > 1 else math.inf
-        scores = [Score(c[:, 0].mean(), float(np.median(c[:, 1])), c[:, 2].mean()) for c in cells]
+        scores = [RowScore(c[:, 0].mean(), float(np.median(c[:, 1])), c[:, 2].mean()) for c in cells]
         outcomes.append(Outcome(k, scores[0], scores[1], scores[2], float(over.mean()), error))
     shares = tuple(float(made.scale_of_noise / w) if w > 0 else math.inf for w in widths)
-    return Trial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, smooth, batch, tuple(outcomes))
+    return TableTrial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, smooth, batch, tuple(outcomes))
 
 
 def _find(source: _MadeUp, queries: int, batch: int, seed: int) -> int:
