@@ -52,17 +52,14 @@ def attacks(repeats: int) -> Iterator[a.Attack]:
     yield a.clocks("mechanisms.Laplace", laplace.release, (0.0, 1.0), Budget.pure(1.0), RUNS * repeats)
     picking = tacit.mechanisms.Exponential(1.0, budget=Budget.pure(1.0))
     scores = np.zeros(50), np.r_[1.0, np.full(49, -1.0)]
-    yield a.clocks(
-        "mechanisms.Exponential", picking.release, scores, Budget.pure(1.0), 4 * RUNS * repeats, picking.premises
-    )
+    yield a.clocks("mechanisms.Exponential", picking.release, scores, Budget.pure(1.0), 4 * RUNS * repeats)
     yield o.chosen_winner(1500 * repeats)
 
 
 def run(repeats: int) -> list[Figure]:
     figures = []
     for found in attacks(repeats):
-        within, excepted = found.measured <= found.claimed * (1 + 1e-6), "a premise of the claim" in found.note
-        held = "within the claim" if within else "outside the claim" if excepted else "ABOVE THE CLAIM"
+        held = "within the claim" if found.measured <= found.claimed * (1 + 1e-6) else "ABOVE THE CLAIM"
         claimed = np.isfinite(found.claimed)
         claim = f"claim {found.claimed:.4g}" if claimed else "no claim"
         note = f"{held}; {found.note}" if claimed else found.note

@@ -31,7 +31,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.noise import EXACT, Source
@@ -90,7 +90,7 @@ class PoolTerms:
         return self.budget.notion in ("pure", "approximate")
 
     def guarantee(self) -> Guarantee:
-        unit, premises = unit_of(self.objective.basis), (*premises_of(self.objective.basis), UNTIMED)
+        unit, premises = unit_of(self.objective.basis), premises_of(self.objective.basis)
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
         budget = Budget.pure(self.budget.amount) if self.laplace else self.budget

@@ -27,7 +27,7 @@ from tacit.methods.search import model_sampler, refuse_loud_noise, search_privat
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
-from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source
@@ -82,7 +82,7 @@ class StagedTerms(ObservationTerms):
         return Budget.gdp(self.budget.mu() * math.sqrt(self.share) * (1 - 1e-12))
 
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
-        unit, premises = unit_of(self.basis), (*premises_of(self.basis), UNTIMED)
+        unit, premises = unit_of(self.basis), premises_of(self.basis)
         if noise.simulated:
             return Guarantee.none(SIMULATED, unit)
         whole = Guarantee(Budget.gdp(self.budget.mu()), unit, (), SOURCE, premises=premises)

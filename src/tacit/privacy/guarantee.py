@@ -26,7 +26,6 @@ STEADY = (
     "trials began and ended"
 )
 LOSSES = (OWN, STEADY)
-UNTIMED = "nobody sees, to the microsecond, how long the choice took to draw: it depends on the scores"
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 LARGE = 10.0  # an epsilon above is remarked on
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one

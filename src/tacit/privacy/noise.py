@@ -1,9 +1,9 @@
 """Where noise comes from: exact samplers for releases, a seeded generator for simulations that say so.
 
-Exact draws come from OpenDP: discrete Gaussian and discrete Laplace noise on a lattice far finer than the scale, and
-Gumbel noise compared exactly, so that no rounding of floating-point numbers leaks. Arrays that a guarantee with a delta
-covers can be drawn in bulk, from tables, some hundred times faster; their law is within a proved distance of the exact
-one, which the guarantee carries. Neither can be seeded.
+Exact draws come from OpenDP: discrete Gaussian and discrete Laplace noise on a lattice far finer than the scale, so
+that no rounding of floating-point numbers leaks. A choice among scores is one draw by whole-number weights. Arrays that
+a guarantee with a delta covers can be drawn in bulk, from tables, some hundred times faster; their law is within a
+proved distance of the exact one, which the guarantee carries. None can be seeded.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import BadInput
 from tacit.privacy.bulk_noise import BLOCK, DISTANCE, gaussian_integers, laplace_integers
+from tacit.privacy.weighted_choice import draw_index
 
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
@@ -49,7 +50,7 @@ class Source(Protocol):
 
 
 class Exact:
-    """OpenDP's exact samplers: for everything that is released."""
+    """Exact samplers, for everything that is released: OpenDP's noise, and one draw by weights for a choice."""
 
     simulated = False
     distance = 0.0
@@ -68,7 +69,7 @@ class Exact:
         return np.asarray(float_noise("laplace", values.size, scale)(values.ravel()), float).reshape(values.shape)
 
     def gumbel_argmax(self, scores: Array, scale: float) -> int:
-        return int(noisy_max(scale)(np.ascontiguousarray(scores, float)))
+        return draw_index(scores, scale)
 
     def __repr__(self) -> str:
         return "Exact()"
@@ -185,14 +186,6 @@ def whole_gaussians(size: int, scale: float) -> Any:
     return (dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)) >> dp.m.then_gaussian(
         scale=scale
     )
-
-
-@lru_cache(maxsize=256)
-def noisy_max(scale: float) -> Any:
-    """OpenDP's exponential mechanism: the largest score after Gumbel noise."""
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    return (domain, dp.linf_distance(T=float)) >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale=scale)
 
 
 def load_samplers() -> None:

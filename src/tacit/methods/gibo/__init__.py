@@ -45,7 +45,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.release import Release, digest
@@ -140,7 +140,7 @@ class GradientSearch:
         budget = self.task.price
         if self.task.noise.simulated:
             return Guarantee.none(SIMULATED, self.unit)
-        premises = (*premises_of(self.task.objective.basis), *(() if self.choice is None else (UNTIMED,)))
+        premises = premises_of(self.task.objective.basis)
         whole = Guarantee(Budget.gdp(budget.mu()), self.unit, (), SOURCE, premises=premises)
         return whole.at(budget.delta) if budget.notion == "approximate" else whole
 

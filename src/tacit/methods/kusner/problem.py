@@ -17,7 +17,7 @@ from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.kusner import constants as k
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
-from tacit.privacy.guarantee import UNTIMED, Guarantee
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.release import Payment, Release, digest
@@ -139,8 +139,7 @@ def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) 
     basis = p.task.objective.basis
     if p.task.noise.simulated:
         return Guarantee.none(SIMULATED, unit_of(basis))
-    premises = (*premises_of(basis), UNTIMED)
-    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises)
+    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises_of(basis))
 
 
 def assess(
