@@ -41,8 +41,9 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def seen_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a machine notes of ledgers on servers is noted here, not in somebody's home."""
+    """What a machine notes of ledgers on servers, and its key of data, are kept here, not in somebody's home."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 

@@ -6,12 +6,13 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema", "persons", "metrics"}
+GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema", "persons", "metrics", "identity"}
 ROOMS = {"privacy", "gp", "accounting", "page"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},
+    "identity": {"errors", "files"},
     "locks": {"errors", "files"},
     "space": {"errors"},
     "objective": {"errors", "metrics"},  # the type of a reading

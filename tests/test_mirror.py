@@ -53,6 +53,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "privacy/test_bulk_noise.py": "privacy/random_words",
     "privacy/test_lot_accounting.py": "accounting privacy/lot_calibration",
     "privacy/test_loss_distribution.py": "privacy/dominating_pairs privacy/loss_profile",
+    "privacy/test_signing.py": "privacy/origin",
     "privacy/test_selection.py": "audit/selection_attack privacy/published_selection",
     "report/test_dashboard.py": "cli/dashboard",
     "run/test_loop.py": "run/evaluate",

@@ -76,7 +76,7 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     discover(Toy(), delta=1e-6, trials=2, storage=storage)
     for other, asked in ((Toy(), {"delta": 1e-5}), (Noisy(), {"delta": 1e-6}), (Toy(), {"delta": 1e-6, "repeats": 2})):
-        with pytest.raises(BadInput, match="was begun with"):
+        with pytest.raises(BadInput, match="was begun otherwise"):
             discover(other, trials=3, storage=storage, **asked)
     optuna.create_study(storage=storage, study_name="one objective")
     with pytest.raises(BadInput, match=r"storage cannot be opened|two objectives"):

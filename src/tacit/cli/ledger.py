@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,18 +125,45 @@ def ledger_export(
     name: Name,
     ledger: LedgerUrl = "ledger.db",
     out: Annotated[Path | None, typer.Option(help="File to write; standard output if left out.")] = None,
+    csv_table: Annotated[bool, typer.Option("--csv", help="Entries as CSV, as with a name that ends so.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The whole ledger as one JSON document.
+    """The whole ledger as one JSON document, or its entries as a CSV table for people and spreadsheets.
 
-    Example: tacit ledger export icu --ledger ledger.db --out icu.json
+    \b
+    Examples:
+      tacit ledger export icu --ledger ledger.db --out icu.json
+      tacit ledger export icu --ledger ledger.db --out icu.csv
     """
     from tacit.privacy.ledger import Ledger
 
-    text = json.dumps(Ledger.open(ledger, name).export(), indent=1)
+    document = Ledger.open(ledger, name).export()
+    as_table = csv_table or (out is not None and out.suffix == ".csv")
+    text = format_entries(document) if as_table else json.dumps(document, indent=1) + "\n"
     if out is None:
-        return typer.echo(text)
-    write_file(out, text + "\n")
+        return typer.echo(text, nl=False)
+    write_file(out, text)
     if as_json:
         print_result({"name": name, "file": str(out)}, True, "")
     typer.echo(f"wrote {out}", err=True)
+
+
+def format_entries(document: dict[str, Any]) -> str:
+    """The entries of an export as CSV: what was charged, for what, and what was spent by then."""
+    heads = ["ledger", "number", "time", "kind", "status", "purpose", "unit", "notion", "epsilon", "delta"]
+    heads += ["cost", "cost_delta", "spent", "spent_delta", "settles", "digest", "hash"]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, heads, restval="", lineterminator="\n")
+    writer.writeheader()
+    for entry in document["entries"]:
+        stated = entry["guarantee"] if isinstance(entry["guarantee"], dict) else {}
+        row = {
+            name: entry[name] for name in ("number", "time", "kind", "status", "purpose", "settles", "digest", "hash")
+        }
+        row |= {name: stated.get(name, "") for name in ("unit", "notion", "epsilon", "delta")}
+        for name in ("cost", "spent"):
+            row |= {name: entry[name]["amount"], f"{name}_delta": entry[name]["delta"]}
+        if str(row["purpose"]).startswith(("=", "+", "-", "@")):  # a spreadsheet would run it
+            row["purpose"] = f"'{row['purpose']}"
+        writer.writerow({"ledger": document["name"], **row})
+    return text.getvalue()

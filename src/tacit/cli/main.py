@@ -25,6 +25,7 @@ from tacit.cli.pareto import pareto_command
 from tacit.cli.plan import plan_command
 from tacit.cli.predict import predict_command
 from tacit.cli.report import report_command
+from tacit.cli.sign import sign_command
 from tacit.cli.train import train_command
 from tacit.cli.tune import tune_command
 from tacit.cli.verify import verify_command
@@ -39,6 +40,7 @@ ORDER = (
     "report",
     "dashboard",
     "ledger",
+    "sign",
     "verify",
     "audit",
     "curator",
@@ -104,6 +106,7 @@ app.command("pareto")(pareto_command)
 app.command("report", short_help="Write one HTML page that opens offline.")(report_command)
 app.command("dashboard", short_help="Serve the pages of runs while they run.")(dashboard_command)
 app.add_typer(ledgers, name="ledger")
+app.command("sign", short_help="Sign a certificate, or make the key for it.")(sign_command)
 app.command("verify")(verify_command)
 app.command("audit", short_help="Measure what is promised.")(audit_command)
 app.add_typer(curator, name="curator")

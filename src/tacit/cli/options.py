@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.errors import BadInput
 
 if TYPE_CHECKING:
+    from tacit.identity import DataIdentity
     from tacit.privacy.guarantee import Budget
 
 ALGORITHMS = (  # those that need no more than a table
@@ -64,7 +65,18 @@ LedgerUrl = Annotated[
     str, typer.Option("--ledger", envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")
 ]
 MaybeLedger = Annotated[str | None, typer.Option(envvar="TACIT_LEDGER", help="Path or URL of the ledger's database.")]
+DataName = Annotated[
+    str | None, typer.Option("--data-name", help="What the data are called, in place of a keyed digest of them.")
+]
 LedgerName = Annotated[str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)]
+
+
+def name_data(made: Any, given: str | None, spec: str | None = None) -> DataIdentity | None:
+    """What an objective or algorithm is about: as it says, else by the name it was asked for, or as the user says."""
+    from tacit.identity import DataIdentity, data_of, identify
+
+    known = data_of(made) or (DataIdentity(spec) if spec else None)
+    return known.rename(given) if known is not None else identify(given)
 
 
 def one_budget(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Budget | None:

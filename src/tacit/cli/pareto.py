@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import ALGORITHMS, SEARCHES, algorithm_names, complete, ledger_names
+from tacit.cli.options import ALGORITHMS, SEARCHES, DataName, algorithm_names, complete, ledger_names, name_data
 from tacit.cli.shell import AsJson, Quiet, explain_stop, is_from_file, processes, remark, this_command
 from tacit.errors import BadInput, MissingExtra
 
@@ -43,6 +43,7 @@ def pareto_command(
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
     storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
+    data: DataName = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Ask the front about this epsilon; repeatable.")] = None,
     test_epsilon: Annotated[float | None, typer.Option(help="Private front: epsilon for the test records.")] = None,
     test_delta: Annotated[float, typer.Option(help="Private front: delta for the test records.")] = 1e-6,
@@ -85,6 +86,7 @@ def pareto_command(
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
     arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
     told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
+    arguments["data"] = name_data(made, data, algorithm)
     arguments["sampler"] = baselines.search(search, made, **told)
     if search != "dpareto" and privacy_model != "exact":
         raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
@@ -141,7 +143,18 @@ def _algorithm(
     from tacit.schema import Schema
 
     declared = Schema.read(schema) if schema is not None else None
-    return made.from_table(read_table(table, declared), target, seed=seed, schema=declared)
+    from tacit.identity import DataIdentity
+
+    rows = read_table(table, declared)
+    built = made.from_table(rows, target, seed=seed, schema=declared)
+    built.data = DataIdentity.of_table(
+        rows,
+        name=table.name,
+        target=target,
+        declared=declared.to_json() if declared is not None else None,
+        use=f"seed {seed}",
+    )
+    return built
 
 
 def _private(epsilon: float | None, delta: float, ledger: str | None, name: str, stack: Any) -> Any:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from tacit import identity
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, PrivacyWarning, TacitError
 
 if TYPE_CHECKING:
@@ -110,6 +111,12 @@ def is_from_file(ctx: typer.Context, name: str) -> bool:
     return source is not None and source.name == "DEFAULT_MAP"
 
 
+def is_given(ctx: typer.Context, name: str) -> bool:
+    """Whether a parameter was given at all: on the line, by the environment or by the configuration."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def this_command() -> str:
     """The command that is running, to be typed again; a password in it is left out."""
     return mask_passwords(shlex.join(["tacit", *sys.argv[1:]]))
@@ -191,6 +198,7 @@ def _write_for_owner_alone() -> Iterator[None]:
 
 def run(app: Callable[..., Any]) -> int:
     """Run the command and return its exit code; whatever goes wrong becomes one line on standard error."""
+    identity.command = this_command()
     with _hear_sigterm(), _write_for_owner_alone(), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the verbs remark on it themselves, in one line
         try:

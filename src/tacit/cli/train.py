@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import METRIC, METRICS, LedgerName, MaybeLedger, complete, read_rates
+from tacit.cli.options import METRIC, METRICS, DataName, LedgerName, MaybeLedger, complete, read_rates
 from tacit.cli.shell import (
     AsJson,
     Quiet,
@@ -51,6 +51,7 @@ def train_command(
     ledger: MaybeLedger = None,
     ledger_name: LedgerName = "default",
     out: Annotated[Path | None, typer.Option(help="Folder for the model, certificate and report.")] = None,
+    data: DataName = None,
     workers: Annotated[int, typer.Option(help="Models trained at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the division of the rows; the noise has none.")] = 0,
     quiet: Quiet = False,
@@ -64,6 +65,7 @@ def train_command(
         --delta 1e-6 --out release
       tacit predict release new.csv
     """
+    from tacit.identity import DataIdentity
     from tacit.integrations.files import read_table
     from tacit.metrics import find
     from tacit.privacy.guarantee import Budget, remarks_on
@@ -110,6 +112,13 @@ def train_command(
             out=out,
             progress=not (quiet or as_json),
             seed=seed,
+            data=DataIdentity.of_table(
+                rows,
+                name=table.name,
+                target=target,
+                declared=known.to_json() if known is not None else None,
+                persons=person is not None,
+            ).rename(data),
         )
     paths = _write_report(out)
     value = release.value

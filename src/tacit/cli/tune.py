@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import METRIC, METRICS, MODELS, LedgerName, MaybeLedger, complete, read_rates, search_budget
+from tacit.cli.options import (
+    METRIC,
+    METRICS,
+    MODELS,
+    DataName,
+    LedgerName,
+    MaybeLedger,
+    complete,
+    name_data,
+    read_rates,
+    search_budget,
+)
 from tacit.cli.shell import (
     AsJson,
     Quiet,
@@ -69,6 +80,7 @@ def tune_command(
     ledger: MaybeLedger = None,
     ledger_name: LedgerName = "default",
     out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
+    data: DataName = None,
     workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
@@ -118,7 +130,7 @@ def tune_command(
         if measured is not None and how.separate:
             measured = one_matching(measured)
         about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
-        about |= {"metric": measured, "person": person, "drop": drop or []}
+        about |= {"metric": measured, "person": person, "drop": drop or [], "name": table.name}
         asked = _from_table(table, target, schema, model, space, about, ask=not as_json, quiet=quiet or as_json)
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
@@ -126,7 +138,7 @@ def tune_command(
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
-        arguments |= {"executor": pool, **_options(option)}
+        arguments |= {"executor": pool, **_options(option), "data": name_data(function, data, objective)}
         arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         if asked:
             from tacit.integrations.table import PERSONS, PROTECTED

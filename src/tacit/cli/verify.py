@@ -1,41 +1,79 @@
-"""`tacit verify`: whether a ledger paid for a certificate."""
+"""`tacit verify`: whether a ledger paid for a certificate, and whether a curator signed it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tacit.cli.options import LedgerUrl
-from tacit.cli.shell import AsJson, print_result
+from tacit.cli.shell import AsJson, is_given, print_result
 from tacit.errors import BadInput
+
+Checks = list[tuple[str, bool, str]]
 
 
 def verify_command(
+    ctx: typer.Context,
     certificate: Annotated[Path, typer.Argument(help="A certificate in JSON.")],
     ledger: LedgerUrl = "ledger.db",
+    key: Annotated[Path | None, typer.Option(help="The curator's public key: check the signature.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whether a ledger really paid for a certificate. Exit code 1 if not.
+    """Whether a ledger really paid for a certificate, or a curator signed it. Exit code 1 if not.
 
-    Example: tacit verify out/certificate.json --ledger ledger.db
+    With --key alone no ledger and no database is needed.
+
+    \b
+    Examples:
+      tacit verify out/certificate.json --ledger ledger.db
+      tacit verify out/certificate.json --key curator.pub
     """
-    from tacit.privacy.ledger import Ledger
-
     try:
         document = json.loads(certificate.read_text())
     except (OSError, ValueError) as error:
         raise BadInput(f"{certificate} is not a readable certificate ({type(error).__name__})") from None
+    found: dict[str, Any] = {}
+    checks: Checks = []
+    if key is not None:
+        checks += check_signature(document, key)
+        found["signed"] = all(good for _, good, _ in checks)
+    if key is None or is_given(ctx, "ledger"):
+        paid = _check_payment(document, ledger)
+        found["paid"] = all(good for _, good, _ in paid)
+        checks += paid
+    text = "\n".join(f"{'yes' if good else 'NO ':3}  {name}: {why}" for name, good, why in checks)
+    if "paid" in found:
+        text += f"\n{'Paid' if found['paid'] else 'NOT paid'} for by this ledger."
+    else:
+        text += "\nThe ledger was not asked: that it paid is the curator's word."
+    print_result({**found, "checks": [list(c) for c in checks]}, as_json, text)
+    if not all(good for _, good, _ in checks):
+        raise typer.Exit(1)
+
+
+def check_signature(document: Any, key: Path) -> Checks:
+    """What a third party can check with a public key alone."""
+    from tacit.page.parts import find_changes
+    from tacit.privacy.signing import find_fault
+
+    held = document if isinstance(document, dict) else {}
+    fault, changes = find_fault(held, key), find_changes(held)
+    signed = fault if fault else f"by the holder of key {held['signature']['key']}"
+    return [
+        ("signature", not fault, signed),
+        ("statement", not changes, "; ".join(changes) or "value and epsilon are those it states"),
+    ]
+
+
+def _check_payment(document: Any, ledger: str) -> Checks:
+    from tacit.privacy.ledger import Ledger
+
     payment = document.get("payment") if isinstance(document, dict) else None
-    names = Ledger.names(ledger)
     name = payment.get("name") if isinstance(payment, dict) else None
-    if name not in names:
+    if name not in Ledger.names(ledger):
         why = f"the certificate names no ledger of {ledger}: " + (f"it was paid by {name!r}" if name else "nobody paid")
-        print_result({"paid": False, "checks": [["payment", False, why]]}, as_json, why)
-        raise typer.Exit(1)
-    verdict = Ledger.open(ledger, str(name)).verify_certificate(document)
-    print_result({"paid": verdict.paid, "checks": [list(c) for c in verdict.checks]}, as_json, str(verdict))
-    if not verdict.paid:
-        raise typer.Exit(1)
+        return [("payment", False, why)]
+    return list(Ledger.open(ledger, str(name)).verify_certificate(document).checks)

@@ -165,7 +165,7 @@ class PrivateObjective:
         same = given is not None and len(given["trials"]) == len(done)
         value = Tuned.from_json(given) if same else _answer(study, observations)
         observations.give(value.to_json(), digest(value))
-        return Release(value, observations.guarantee, observations.payment)
+        return Release(value, observations.guarantee, observations.payment, observations.describe_origin())
 
     def _losses_at(self, trial: Any) -> Any:
         try:

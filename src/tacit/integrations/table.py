@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, probability
+from tacit.identity import DataIdentity
 from tacit.integrations.predictions import check_estimator, predict_for
 from tacit.integrations.table_code import TablePipeline
 from tacit.integrations.table_facts import Identifier, find_identifiers, judge_task
@@ -62,6 +63,7 @@ class TableObjective:
     train_owners: Rows | None = None
     identifiers: tuple[Identifier, ...] = ()
     left_out: tuple[str, ...] = ()
+    data: DataIdentity | None = None
 
     @property
     def target(self) -> Column:
@@ -201,6 +203,7 @@ def table_objective(
     validation: float = 0.5,
     seed: int = 0,
     schema: Schema | None = None,
+    name: str | None = None,
 ) -> TableObjective:
     """Split a DataFrame into training and private validation rows, or persons, and make its objective."""
     choice("model", model, tuple(MODELS))
@@ -230,6 +233,9 @@ def table_objective(
     measured = settle_metric(wanted or find(DEFAULTS[made], bounds=bounds), made, known.target, here[0], whose)
     check_estimator(measured, make_estimator(model, made, {}))
     private = matrix.encode(features.iloc[hidden])
+    use = f"model {model}, metric {measured.name}, validation {validation:g}, seed {seed}"
+    use += f", persons by {person!r}" if person is not None else ""
+    use += f", without {', '.join(drop)}" if drop else ""
     held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
     return TableObjective(
         model,
@@ -243,6 +249,16 @@ def table_objective(
         _renumber(whose),
         find_identifiers(known.columns, divide(features.iloc[seen], known.form, known.columns)),
         tuple(drop),
+        data=None
+        if name is None
+        else DataIdentity.of_table(
+            table,
+            name=name,
+            target=target,
+            declared=schema.to_json() if schema is not None else None,
+            persons=person is not None,
+            use=use,
+        ),
     )
 
 

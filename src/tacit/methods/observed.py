@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, count
+from tacit.identity import DataIdentity
 from tacit.methods.basis import premises_of, unit_of
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
@@ -99,14 +100,20 @@ class Observations(Claims):
     """The paid right to observe a study at most ``terms.trials`` times, kept in the study itself. See Claims."""
 
     def __init__(
-        self, study: Study, terms: ObservationTerms, *, ledger: Ledger | None = None, noise: Source = EXACT
+        self,
+        study: Study,
+        terms: ObservationTerms,
+        *,
+        ledger: Ledger | None = None,
+        noise: Source = EXACT,
+        data: DataIdentity | None = None,
     ) -> None:
         if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
         self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
         agreed = {**terms.to_json(), **({"simulated": True} if noise.simulated else {})}
-        promise = Promise(self.guarantee, terms.draws, terms.purpose, agreed)
+        promise = Promise(self.guarantee, terms.draws, terms.purpose, agreed, data)
         super().__init__(StudyStore(study), promise, ledger=ledger)
 
     def observe(self, trial: Trial, total: int) -> float:

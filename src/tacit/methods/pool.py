@@ -157,7 +157,7 @@ def run(task: Task) -> Release[Tuned]:
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         agreed = {"method": "pool", **terms.to_json(), "candidates": len(listed), "listed": digest(listed)}
-        promise = Promise(terms.guarantee(), None, f"pool {{run}}: one of {len(listed)} candidates", agreed)
+        promise = Promise(terms.guarantee(), None, f"pool {{run}}: one of {len(listed)} candidates", agreed, task.data)
         journal = Journal(folder.path / "pool.jsonl" if folder is not None else None)
         claims = Claims(journal, promise, ledger=task.ledger)
         state = PrivateState(folder.path / PRIVATE if folder is not None else None)
@@ -176,7 +176,7 @@ def run(task: Task) -> Release[Tuned]:
             )
         value = _result(terms, listed, choice.scale, *drawn)
         claims.settle(digest(value))
-        release = Release(value, promise.guarantee, claims.payment)
+        release = Release(value, promise.guarantee, claims.payment, claims.describe_origin())
         if folder is not None:
             folder.write_certificate(release)
         state.wipe()
@@ -219,7 +219,7 @@ def list_pool(task: Task, size: int) -> list[Params]:
 
 def evaluate_pool(task: Task, listed: list[Params], mean: BoundedMean, state: PrivateState) -> list[int]:
     """The exact sum of each candidate's losses, here or on an executor; what the state holds is not done again."""
-    state.agree({"candidates": digest(listed), "records": mean.records, "bounds": list(mean.bounds)})
+    state.agree({"candidates": digest(listed), "records": mean.records, "bounds": list(mean.bounds)}, task.data)
     totals = [state.load(f"candidate-{i}") for i in range(len(listed))]
     todo = [i for i, total in enumerate(totals) if total is None]
     executor, running = task.executor, dict[Future[int], int]()

@@ -158,7 +158,7 @@ def search_privately(
         where = folder.storage if folder is not None else task.storage
         study = open_study(where, task.study_name, [objective.direction], take_over=folder is not None)
         search = describe_search(study, task.space, method)
-        observations = Observations(study, terms, ledger=task.ledger, noise=task.noise)
+        observations = Observations(study, terms, ledger=task.ledger, noise=task.noise, data=task.data)
         study.set_user_attr(SEARCH, search)
         task = narrow(task, observations)
         variance, branching = terms.mechanism().scale ** 2, isinstance(task.space, TrialSpace)
@@ -217,7 +217,9 @@ def _release(
 
     if (given := observations.answer()) is not None:  # called again: the same answer, to the last digit
         observations.give(given, digest(Tuned.from_json(given)))
-        return Release(Tuned.from_json(given), observations.guarantee, observations.payment)
+        return Release(
+            Tuned.from_json(given), observations.guarantee, observations.payment, observations.describe_origin()
+        )
     observed = observed_trials(study)
     score, source = answer.value, f"the model of all observations; {AT_ONCE}"
     deviation = simultaneous_deviation(score, params, observed, observations.mechanism.scale)
@@ -247,7 +249,7 @@ def _release(
         if (given := observations.answer()) is None:
             raise
         value = Tuned.from_json(given)
-    return Release(value, observations.guarantee, observations.payment)
+    return Release(value, observations.guarantee, observations.payment, observations.describe_origin())
 
 
 # What these searches would give

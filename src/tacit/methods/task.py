@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, count
+from tacit.identity import DataIdentity
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
@@ -40,6 +41,7 @@ class Task:
     seed: int = 0
     noise: Source = EXACT
     options: Mapping[str, Any] = field(default_factory=dict)
+    data: DataIdentity | None = None
 
     def __post_init__(self) -> None:
         if count("trials", self.trials) > MOST_TRIALS:

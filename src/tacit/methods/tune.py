@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, choice
+from tacit.identity import DataIdentity, data_of, identify
 from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
@@ -47,6 +48,7 @@ def tune(
     accept_noise: bool = False,
     seed: int = 0,
     noise: Source = EXACT,
+    data: str | DataIdentity | None = None,
     **options: Any,
 ) -> Release[Tuned]:
     """Tune on private records and release the best parameters and their score.
@@ -57,7 +59,8 @@ def tune(
     released study, the certificate and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere,
     ``at_once`` of them together. ``groups`` says whose each row is, where persons have several: each then has one loss,
     the mean of theirs, and ``records`` counts rows or is left out. A metric's own objective (``tacit.metrics``) needs
-    no records and bounds.
+    no records and bounds. ``data`` names the data that the losses are of: a study that was begun on other data is then
+    refused.
 
     Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
@@ -97,6 +100,7 @@ def tune(
         seed=seed,
         noise=noise,
         options=options,
+        data=identify(data) or data_of(objective),
     )
     chosen.check(task)
     if not noise.simulated:

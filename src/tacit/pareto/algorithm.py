@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from tacit.errors import BadInput, ObjectiveError, TacitError, type_and_shape
+from tacit.identity import DataIdentity, data_of
 from tacit.objective import call_without_message
 from tacit.space import Array, Params, Space
 
@@ -39,6 +40,8 @@ class Algorithm(Protocol):
         random: dict of parameter -> distribution   how random search draws (tacit.pareto.baselines)
         records, each_utility(params, seed)         number of test records and their utilities (records,), each in
                                                     [0, 1]: needed for a private front, and there instead of ``utility``
+        data                                        a name or a tacit.identity.DataIdentity: a study of another one is
+                                                    refused; algorithms that hold ``examples`` need none
         measuring_only = True                       facts were read off the test records: a private front is refused
         from_table(table, target, seed=...)         class method: the algorithm on a pandas DataFrame, for the shell
     """
@@ -92,6 +95,13 @@ class Oracles:
     @property
     def name(self) -> str:
         return str(getattr(self.algorithm, "name", None) or type(self.algorithm).__name__)
+
+    @property
+    def data(self) -> DataIdentity | None:
+        """Which data utilities are measured on, where the algorithm says so or holds examples."""
+        examples: Any = getattr(self.algorithm, "examples", None)
+        found = data_of(self.algorithm)
+        return examples.identify() if found is None and hasattr(examples, "identify") else found
 
     def epsilons(self, params: Sequence[Params]) -> Array:
         """P at some points, (n,). Infinity means not private at all and is allowed; nothing below 0 is."""

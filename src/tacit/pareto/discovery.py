@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, positive
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, differences, positive
 from tacit.gp.threads import one_thread
+from tacit.identity import DataIdentity, agree_on_data, describe_making, identify
 from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 ABOUT, RUNS, PLACED, WANTED = "tacit:front", "tacit:runs", "tacit:placed", "tacit:wanted"
+DATA, MADE = "tacit:data", "tacit:made"
 
 
 def discover(
@@ -49,6 +51,7 @@ def discover(
     at_once: int | None = None,
     seed: int = 0,
     progress: bool | Callable[[int, int], None] = False,
+    data: str | DataIdentity | None = None,
 ) -> Front:
     """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyper-parameters.
 
@@ -56,6 +59,7 @@ def discover(
     the anti-ideal point: epsilons and errors beyond it are of no interest. ``sampler`` replaces DPareto by any
     multi-objective Optuna sampler. ``storage`` keeps the study: call again to go on, or from several processes at once.
     ``take_over=True`` closes trials that a killed process left running. ``executor`` runs ``at_once`` points together.
+    ``data`` is what to call the data; a study of other data, algorithm, space or search is refused.
 
     Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
     replaced, unconditional, for the front and everything stored; training records are not protected by it.
@@ -80,7 +84,8 @@ def discover(
     usual = getattr(executor, "_max_workers", 1) if executor else 1
     width = count("at_once", usual if at_once is None else at_once)
     study = _study(storage, study_name, take_over)
-    _agree(study, oracles, repeats, private is not None)
+    how = f"dpareto, {privacy_model} privacy" if sampler is None else type(sampler).__name__
+    _agree(study, oracles, how, repeats, private is not None, identify(data) or oracles.data)
     study.set_user_attr(WANTED, trials)  # for whoever watches
     test = ObservedTest(study, oracles, private, trials, repeats) if private is not None else None
     if sampler is None:
@@ -243,21 +248,27 @@ def _study(storage: Any, name: str, take_over: bool) -> Study:
     return study
 
 
-def _agree(study: Study, oracles: Oracles, repeats: int, private: bool) -> None:
-    """One study, one kind of epsilon and one kind of utility."""
+def _agree(study: Study, oracles: Oracles, search: str, repeats: int, private: bool, data: DataIdentity | None) -> None:
+    """One study, one kind of epsilon and one kind of utility, of one algorithm on one set of data, by one search."""
     about: dict[str, Any] = {
         "name": oracles.name,
         "label": oracles.label,
         "delta": oracles.delta,
         "repeats": repeats,
         "private": private,
+        "search": search,
     }
     about["space"] = {name: str(d) for name, d in oracles.space.distributions.items()}
-    mine, stored = json.dumps(about, sort_keys=True), study.user_attrs.get(ABOUT)
-    if stored is None:
-        study.set_user_attr(ABOUT, mine)
-    elif stored != mine:
-        raise BadInput(f"this study was begun with {stored}; now {mine}. Choose another study_name or storage")
+    before = study.user_attrs.get(ABOUT)
+    if before is None:
+        study.set_user_attr(DATA, agree_on_data(None, data))
+        study.set_user_attr(MADE, describe_making())
+        study.set_user_attr(ABOUT, json.dumps(about, sort_keys=True))  # last: who reads it finds the rest
+    else:
+        agree_on_data(study.user_attrs.get(DATA), data)
+        stored = {"search": search, **json.loads(before)}  # studies of the first release did not say
+        if other := differences(json.dumps(stored), json.dumps(about)):
+            raise BadInput(f"this study was begun otherwise: {other}. Choose another study_name, storage or folder")
     _same_formula(study, oracles)
 
 

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, differences
+from tacit.identity import DataIdentity, agree_on_data
 from tacit.privacy.claim_store import MEMORY, Home, Store, exhaustion
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import load_samplers
+from tacit.privacy.origin import PAID, describe_origin
 from tacit.privacy.release import Payment
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Promise:
     draws: int | None  # at most so many; None: each is known by its name, so that none is made twice
     purpose: str
     terms: dict[str, Any]
+    data: DataIdentity | None = None  # what the draws are about
 
 
 class Claims:
@@ -186,6 +189,11 @@ class Claims:
         self.store.write("answer", digest)
         self.settle(digest)
 
+    def describe_origin(self, chosen: str = PAID) -> dict[str, Any]:
+        """What a certificate of this run says beside its value and guarantee."""
+        terms = self.store.read("terms") or {}
+        return describe_origin(self.promise.guarantee, chosen=chosen, data=terms.get("data"), ledger=self._ledger)
+
     def settle(self, digest: str) -> None:
         """Have the ledger record what was released; nothing without a ledger."""
         if self._ledger is not None and self.payment is not None:
@@ -194,8 +202,13 @@ class Claims:
     def _agree(self) -> None:
         mine, stored = json.loads(json.dumps(self.promise.terms)), self.store.read("terms")
         if stored is None:
-            self.store.write("terms", mine)
-        elif stored != mine:
+            about = agree_on_data(None, self.promise.data)
+            self.store.write("terms", {**mine, **({"data": about} if about else {})})
+            return
+        stored = dict(stored)
+        if about := stored.pop("data", None):  # a run of the first release said nothing of its data
+            agree_on_data(about, self.promise.data, "this run")
+        if stored != mine:
             other = differences(json.dumps(stored), json.dumps(mine))
             raise BadInput(f"this run was begun under other terms: {other}. Start a new study, or use another folder")
 

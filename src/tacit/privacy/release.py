@@ -8,7 +8,7 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -61,9 +61,11 @@ class Release(Generic[T]):
     value: T
     guarantee: Guarantee
     payment: Payment | None = None
+    about: Mapping[str, Any] | None = field(default=None, compare=False)  # see origin.py
 
     def __post_init__(self) -> None:
         refuse_unreleased(self.value)
+        refuse_unreleased(self.about, "about")
 
     def __repr__(self) -> str:
         return f"<Release of {article(kind := type(self.value).__name__)} {kind}: {self.guarantee.kind} guarantee>"
@@ -86,6 +88,7 @@ class Release(Generic[T]):
             "digest": digest(value),
             "guarantee": self.guarantee.to_json(),
             "payment": self.payment.to_json() if self.payment else None,
+            **({"about": plain(self.about)} if self.about is not None else {}),
         }
 
 

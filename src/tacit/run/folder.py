@@ -28,10 +28,16 @@ class Folder:
         return f"sqlite:///{(self.path / 'study.db').resolve()}"
 
     def write_certificate(self, release: Release[Any]) -> Path:
-        """What ``tacit verify`` checks; whole or not there, whenever the process dies."""
-        temporary = self.path / "certificate.json.part"
-        temporary.write_text(json.dumps(release.certificate(), indent=1) + "\n")
-        return temporary.replace(self.path / "certificate.json")
+        """What ``tacit verify`` checks; whole or not there, whenever the process dies.
+
+        Edges. A certificate of this very release that is there is left as it is: it has its date, and may be signed.
+        """
+        place, temporary = self.path / "certificate.json", self.path / "certificate.json.part"
+        certificate = release.certificate()
+        if not _states_the_same(place, certificate):
+            temporary.write_text(json.dumps(certificate, indent=1) + "\n")
+            temporary.replace(place)
+        return place
 
     def write_trials(self, rows: list[dict[str, Any]]) -> None:
         """Parameters and noisy values, one line for each observation."""
@@ -40,6 +46,14 @@ class Folder:
             writer = csv.writer(file)
             writer.writerow(["trial", *names, "value"])
             writer.writerows([i, *(row["params"].get(n) for n in names), row["value"]] for i, row in enumerate(rows))
+
+
+def _states_the_same(place: Path, certificate: dict[str, Any]) -> bool:
+    try:
+        before = json.loads(place.read_text())
+        return all(before.get(name) == certificate[name] for name in ("value", "digest", "guarantee", "payment"))
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 @contextmanager

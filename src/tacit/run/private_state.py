@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.errors import BadInput
 from tacit.files import create_private_folder, write_private
+from tacit.identity import DataIdentity, agree_on_data
 
 DIGEST = 32  # bytes
 PRIVATE = "private"  # the name of the folder
@@ -62,13 +63,16 @@ class PrivateState:
             write_private(self.folder / name, _digest(name, content) + content)
         return value
 
-    def agree(self, terms: dict[str, Any]) -> None:
-        """Store the terms of the run, or refuse a folder that was begun under others."""
+    def agree(self, terms: dict[str, Any], data: DataIdentity | None = None) -> None:
+        """Store the terms of the run and what data it is about, or refuse a folder that was begun under others."""
         mine = json.loads(json.dumps(terms))
         stored = self.load("terms")
         if stored is None:
+            self.store("data", agree_on_data(None, data))
             self.store("terms", mine)
-        elif stored != mine:
+            return
+        agree_on_data(self.load("data"), data, f"the run in {self.folder}")
+        if stored != mine:
             other = ", ".join(sorted(k for k in {*stored, *mine} if stored.get(k) != mine.get(k)))
             raise BadInput(f"{self.folder} was begun under other terms ({other}); use another folder")
 

@@ -17,6 +17,7 @@ from tacit.privacy.guarantee import Budget, Guarantee, with_distance
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import EXACT, Source, array_source, lattice
+from tacit.privacy.origin import ELSEWHERE, describe_origin
 from tacit.privacy.release import Release, digest
 from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
@@ -145,7 +146,9 @@ class Linear(ByLots):
             epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
         source = f"Avent2020 {algorithm}; {self.label}; {ACCOUNTINGS[self.accounting]}"
-        guarantee = Guarantee(Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED,))
+        guarantee = Guarantee(
+            Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED, ELSEWHERE)
+        )
         if noise.simulated:
             guarantee = Guarantee.none(SIMULATED, UNIT)
         payment = paying.charge(guarantee, purpose) if paying is not None else None
@@ -153,7 +156,10 @@ class Linear(ByLots):
         model = LinearModel(self._exact(s, noise), (a, b))
         if paying is not None and payment is not None:
             paying.settle(payment, digest(model))
-        return Release(model, guarantee, payment)
+        data = self.examples.identify().seal()
+        return Release(
+            model, guarantee, payment, describe_origin(guarantee, chosen=ELSEWHERE, data=data, ledger=paying)
+        )
 
     def _exact(self, s: LotSettings, noise: Source) -> Array:
         """The same steps in double precision, lots and noise drawn one by one from the secure sources."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput, probability, type_and_shape
+from tacit.identity import DataIdentity
 from tacit.privacy.private import Private
 from tacit.schema import Schema
 from tacit.schema.matrix import Matrix
@@ -122,6 +123,11 @@ class Examples:
     @property
     def records(self) -> int:
         return len(self.X)
+
+    def identify(self) -> DataIdentity:
+        """Which arrays these are, rows held out included."""
+        arrays = (self.X, self.y, self.X_test, self.y_test)
+        return replace(DataIdentity.of_arrays(arrays), rows=len(self.X) + len(self.X_test))
 
     def __repr__(self) -> str:
         n, d = self.X.shape

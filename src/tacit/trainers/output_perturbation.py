@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,8 +21,10 @@ from scipy.special import expit
 from tacit.errors import BadInput, GuaranteeError, count, positive
 from tacit.gp.threads import one_thread
 from tacit.privacy.conversions import gdp_epsilon
+from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.origin import ELSEWHERE, describe_origin
 from tacit.privacy.release import Release
 from tacit.space import Array, Float, Params, Space
 from tacit.trainers.dp_sgd import UNIT
@@ -174,11 +177,15 @@ class OutputPerturbation:
         gamma, sigma = _read_params(params)
         sensitivity = self.sensitivity(gamma) * (1 + self.room(gamma))
         size = self.examples.X.shape[1]
-        mechanism = Gaussian(sensitivity, scale=sigma, size=size, unit=UNIT, noise=noise, premises=(ENCODED,))
+        premises = (ENCODED, ELSEWHERE)
+        mechanism = Gaussian(sensitivity, scale=sigma, size=size, unit=UNIT, noise=noise, premises=premises)
         order = list(range(self.examples.records))
         secrets.SystemRandom().shuffle(order)
         w = self._fit(gamma, np.array([order]))[0]
-        return mechanism.release(w, ledger=ledger, purpose=purpose)
+        paying = as_ledger(ledger)
+        made = mechanism.release(w, ledger=paying, purpose=purpose)
+        data = self.examples.identify().seal()
+        return replace(made, about=describe_origin(made.guarantee, chosen=ELSEWHERE, data=data, ledger=paying))
 
 
 def _read_params(params: Params) -> tuple[float, float]:

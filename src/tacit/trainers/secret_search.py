@@ -16,6 +16,7 @@ from tacit.errors import BadInput, TacitError
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import Source, load_samplers
+from tacit.privacy.origin import PAID, describe_origin
 from tacit.privacy.release import Payment, Release, digest
 from tacit.privacy.run_laws import draw_runs
 from tacit.run.private_state import PRIVATE, PrivateState
@@ -81,10 +82,13 @@ class SecretSearch:
             )
         return best
 
-    def seal(self, value: Value, payment: Payment | None, ledger: Ledger | None) -> Release[Value]:
+    def seal(
+        self, value: Value, payment: Payment | None, ledger: Ledger | None, data: dict[str, Any] | None = None
+    ) -> Release[Value]:
         if ledger is not None and payment is not None:
             ledger.settle(payment, digest(value))
-        return Release(value, self.guarantee, payment)
+        about = describe_origin(self.guarantee, chosen=PAID, data=data, ledger=ledger)
+        return Release(value, self.guarantee, payment, about)
 
 
 def release_in_folder(

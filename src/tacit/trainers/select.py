@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput
+from tacit.identity import DataIdentity, identify
 from tacit.privacy.guarantee import LOSSES, Budget
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
@@ -99,6 +100,7 @@ def select(
     progress: bool = True,
     unit: str = UNIT,
     noise: Source = EXACT,
+    data: str | DataIdentity | None = None,
 ) -> Release[Selected]:
     """The best of about ``runs`` private trainings of your own (Opacus, JAX, anything), for one charge.
 
@@ -132,7 +134,7 @@ def select(
         objective, Space(space), records, bounds, SearchCost(budget, make_law(runs), 0.0), profile, noise
     )
     search.check()
-    job = Selection(search, test, test_records, hide_runs, unit)
+    job = Selection(search, test, test_records, hide_runs, unit, identify(data))
     paying = as_ledger(ledger)
     return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress))
 
@@ -199,6 +201,7 @@ class Selection:
     test_records: int | None
     hide_runs: bool
     unit: str
+    data: DataIdentity | None = None
 
     def __repr__(self) -> str:
         return "<a selection among private trainings>"
@@ -214,14 +217,14 @@ class Selection:
     ) -> Release[Selected]:
         """Steps 1 to 3 of the head of this file; each is stored before the next begins."""
         search, secret = self.search, self.secret
-        state.agree(self.terms())
+        state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
         winner = secret.find_best(search, state, executor, progress=progress, remedy=TRY)
         test_score, test_deviation = self._test(winner, state)
         details = {"records": search.records, **search.cost.to_json()}
         scores = (winner.loss, search.mean.scale, test_score, test_deviation)
         value = Selected(winner.model, dict(winner.params), *scores, details)
-        return secret.seal(value, payment, ledger)
+        return secret.seal(value, payment, ledger, state.load("data"))
 
     def _test(self, winner: Run, state: PrivateState) -> tuple[float, float] | tuple[None, None]:
         if self.test is None or self.test_records is None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, TacitError, choice
+from tacit.identity import DataIdentity
 from tacit.methods.intervals import sampling_deviation
 from tacit.metrics import Metric
 from tacit.privacy.guarantee import Budget, warn_of_weakness
@@ -76,6 +77,7 @@ def train(
     progress: bool = True,
     seed: int = 0,
     noise: Source = EXACT,
+    data: str | DataIdentity | None = None,
 ) -> Release[Trained]:
     """Train many models with differential privacy on a table, release the best one, and charge once for everything.
 
@@ -83,7 +85,8 @@ def train(
     rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained.
     ``schema`` says what the columns hold, as public facts; without one it is learnt from the training rows with noise,
     paid from the budget. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
-    the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out.
+    the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out. ``data`` is
+    what to call the table; its identity is kept, so that a folder begun with another one is refused.
 
     Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
     whatever it was used for: training, choosing hyper-parameters, scoring. It covers the model, its hyper-parameters
@@ -115,6 +118,7 @@ def train(
         hide_runs,
         RECORD if groups is None else PERSON,
         noise,
+        identify_table(X, y, target, groups, schema, data, f"parts {parts}, seed {seed}"),
     )
     job.rehearse()
     if not noise.simulated:
@@ -157,6 +161,7 @@ class Training:
     hide_runs: bool
     unit: str
     noise: Source
+    data: DataIdentity
 
     def __repr__(self) -> str:
         return f"<a training with {self.trainer.name}>"
@@ -206,7 +211,7 @@ class Training:
     ) -> Release[Trained]:
         """Steps 2 to 5 of the head of this file; each is stored before the next begins."""
         secret = self.secret
-        state.agree(self.terms())
+        state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
         facts = preparation.facts(self.table.training.units)
@@ -222,7 +227,7 @@ class Training:
                 loss = state.store("loss", search.score(winner.model, test, for_score))
             if baseline is None:
                 baseline = state.store("baseline", draw_baseline(test, scoring, for_counts, self.noise))
-        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger)
+        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger, state.load("data"))
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""
@@ -279,6 +284,22 @@ class Training:
                 **self.cost.to_json(),
             },
         )
+
+
+def identify_table(
+    X: Any, y: Any, target: str | None, groups: Any, schema: Schema | None, data: str | DataIdentity | None, use: str
+) -> DataIdentity:
+    """Which table it is, and what decides the part that a row has in the training."""
+    if isinstance(data, DataIdentity):
+        return replace(data, use=use)
+    others = [np.asarray(part) for part in (y, groups) if part is not None]
+    declared = None if schema is None else schema.to_json()
+    persons = groups is not None
+    if is_frame(X):
+        made = DataIdentity.of_table(X, name="table", target=target, declared=declared, persons=persons, others=others)
+    else:
+        made = DataIdentity.of_arrays([np.asarray(X), *others], name="arrays")
+    return replace(made, rows=None if persons else made.rows, use=use).rename(data)
 
 
 def load_trainer(trainer: str | Trainer) -> Trainer:

@@ -229,7 +229,7 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     """
     s = p.settings
     task, places, lengths = p.task, p.places, shares(s, p.task.trials)
-    promise = Promise(p.guarantee(), None, f"gibo: {task.trials} steps, run {{run}}", p.terms())
+    promise = Promise(p.guarantee(), None, f"gibo: {task.trials} steps, run {{run}}", p.terms(), task.data)
     claims = Claims(Journal(p.file), promise, ledger=task.ledger)
     chosen = _choose_places(p, claims, places)
     begins = places[chosen]
@@ -239,7 +239,7 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     scores = _observe_means(p, claims, "scores", p.scoring, np.array(finals))
     value = _summarise(p, runs, finals, scores, chosen)
     claims.settle(digest(value))
-    return Release(value, p.guarantee(), claims.payment)
+    return Release(value, p.guarantee(), claims.payment, claims.describe_origin())
 
 
 def _observe_means(

@@ -20,6 +20,7 @@ from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
+from tacit.privacy.origin import PAID, describe_origin
 from tacit.privacy.release import Payment, Release, digest
 from tacit.space import Array, Params
 
@@ -210,4 +211,6 @@ def release(
     )
     if p.task.ledger is not None and payment is not None:
         p.task.ledger.settle(payment, digest(tuned))
-    return Release(tuned, guarantee, payment)
+    data = p.task.data.seal() if p.task.data is not None else None
+    about = describe_origin(guarantee, chosen=PAID, data=data, ledger=p.task.ledger)
+    return Release(tuned, guarantee, payment, about)
