@@ -88,7 +88,7 @@ def test_where_nobody_can_be_asked_the_missing_answer_is_named() -> None:
 WRONG = {
     "no such column": ([*TABLE, "--target", "sik"], "did you mean 'sick'?"),
     "no such table": (["init", "--yes", "--table", "no.csv", "--target", "x"], "no.csv cannot be read: No such file"),
-    "a folder": (["init", "--yes", "--table", ".", "--target", "x"], "cannot be read: Is a directory"),
+    "a folder": (["init", "--yes", "--table", ".", "--target", "x"], "the folder . holds no .parquet files"),
     "an unknown goal": (["init", "--goal", "win", "--yes"], "goal must be one of tune, pareto, outsource"),
     "a table and an objective": ([*TABLE, "--objective", "m:f"], "give --table or --objective, not both"),
     "no epsilon": ([*TABLE, "--epsilon", "0"], "epsilon must be positive"),

@@ -63,8 +63,8 @@ def test_no_way_of_printing_shows_it(secret, show):
 
 
 def test_printing_tells_type_and_shape():
-    assert repr(Private(np.zeros((2, 3)))) == "<private ndarray of shape (2, 3)>"
-    assert repr(Private("x")) == "<private str>"
+    assert repr(Private(np.zeros((2, 3)))) == "<private: an ndarray of shape (2, 3)>"
+    assert repr(Private("x")) == "<private: a str>"
 
 
 def test_logging_does_not_show_it(secret, caplog):

@@ -243,7 +243,7 @@ def test_quick_epsilons_are_close_to_those_that_are_stated() -> None:
 
 def test_what_is_trained_for_measuring_cannot_be_certified() -> None:
     model = made().train(PARAMS, [0])
-    assert repr(model) == "<not released, no guarantee: ndarray of shape (1, 7)>"
+    assert repr(model) == "<not released, no guarantee: an ndarray of shape (1, 7)>"
     assert not hasattr(model, "guarantee")
     with pytest.raises(TypeError):
         pickle.dumps(model)

@@ -113,11 +113,11 @@ def branches_of(study: Study) -> list[list[FrozenTrial]]:
     return list(found.values())
 
 
-def branch_sampler(method: str, startup: int, seed: int, variance: float) -> BranchSampler:
-    """Optuna's tree-structured estimator, which takes branches as groups; or chance."""
+def branch_sampler(startup: int | None, seed: int, variance: float) -> BranchSampler:
+    """Optuna's tree-structured estimator, which takes branches as groups; without ``startup`` chance."""
     import optuna
 
-    if method == "random":
+    if startup is None:
         return BranchSampler(optuna.samplers.RandomSampler(seed), variance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)

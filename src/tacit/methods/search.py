@@ -164,7 +164,8 @@ def search_privately(
         variance, branching = terms.mechanism().scale ** 2, isinstance(task.space, TrialSpace)
         distributions: Any
         if isinstance(task.space, TrialSpace):
-            sampler: Any = branch_sampler(method, min(10, task.trials // 4 + 1), task.seed, variance)
+            startup = min(10, task.trials // 4 + 1) if make_sampler is model_sampler else None
+            sampler: Any = branch_sampler(startup, task.seed, variance)
             study.sampler, distributions = sampler.inside, task.space.fill
         else:
             study.sampler = sampler = make_sampler(task, variance)

@@ -191,7 +191,7 @@ def try_out(
                 progress()
         over = cells[0, :, 0] - cells[2, :, 0]
         error = float(over.std(ddof=1) / math.sqrt(surfaces)) if surfaces > 1 else math.inf
-        scores = [RowScore(c[:, 0].mean(), float(np.median(c[:, 1])), c[:, 2].mean()) for c in cells]
+        scores = [RowScore(float(c[:, 0].mean()), float(np.median(c[:, 1])), float(c[:, 2].mean())) for c in cells]
         outcomes.append(Outcome(k, scores[0], scores[1], scores[2], float(over.mean()), error))
     shares = tuple(float(made.scale_of_noise / w) if w > 0 else math.inf for w in widths)
     return TableTrial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, smooth, batch, tuple(outcomes))

@@ -16,7 +16,7 @@ class Private(Generic[T]):
 
     >>> import numpy as np
     >>> Private(np.arange(3.0))
-    <private ndarray of shape (3,)>
+    <private: an ndarray of shape (3,)>
     """
 
     __slots__ = ("__value",)
@@ -29,7 +29,7 @@ class Private(Generic[T]):
         return self.__value
 
     def __repr__(self) -> str:
-        return f"<private {type_and_shape(self.__value).removeprefix('a ')}>"
+        return f"<private: {type_and_shape(self.__value)}>"
 
     def __format__(self, spec: str) -> str:
         return repr(self)

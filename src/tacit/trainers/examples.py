@@ -28,13 +28,13 @@ class Unreleased(Private[Any]):
     Printing, pickling and JSON refuse it, so it fits in no certificate. Train again with the exact source to release.
 
     >>> Unreleased(np.zeros((1, 3)))
-    <not released, no guarantee: ndarray of shape (1, 3)>
+    <not released, no guarantee: an ndarray of shape (1, 3)>
     """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<not released, no guarantee: {type_and_shape(self.reveal()).removeprefix('a ')}>"
+        return f"<not released, no guarantee: {type_and_shape(self.reveal())}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

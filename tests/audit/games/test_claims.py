@@ -13,6 +13,7 @@ from tacit.audit.play import run_game
 
 CHEAP = ("gaussian", "laplace", "exponential", "mean", "observations", "noisy-projection")
 DEAR = {"observed": 160, "random": 60, "optuna": 160, "gibo": 160, "kusner1": 60, "kusner2": 60, "kusner3": 200}
+SEEN = {"observed": 0.3, "optuna": 0.3, "gibo": 0.1}  # of the claim; a descent also pays for its start and its score
 
 
 @pytest.mark.parametrize("name", CHEAP)
@@ -29,8 +30,8 @@ def test_a_method_run_end_to_end_keeps_its_claim(name: str) -> None:
     assert isinstance(made, Game)
     audit = run_game(made, DEAR[name], exact=False)
     assert audit.verdict == "within the claim"
-    if name in ("observed", "optuna", "gibo"):
-        assert audit.measured > 0.3 * audit.claimed, "it sees something"
+    if name in SEEN:
+        assert audit.measured > SEEN[name] * audit.claimed, "it sees something"
     assert bool(audit.conditional) == (name in ("kusner1", "kusner2"))
 
 

@@ -60,7 +60,7 @@ def foresee(
 
     >>> seen = foresee(["amount", "rate"], epsilon=3.0, delta=1e-5, scale=[9000, 0.04])
     >>> {name: round(size, 3) for name, size in seen.columns.items()}
-    {'amount': 12546.189, 'rate': 0.056}
+    {'amount': 12515.341, 'rate': 0.056}
     """
     made = NoisyProjection(
         len(names), epsilon=epsilon, delta=delta, scale=scale, distance=distance, dimensions=dimensions
