@@ -6,7 +6,7 @@ ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # the theme announces its successor at every start; its versions are pinned and the site is static
 MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 
-.PHONY: demo test test-all check bench bench-full peers results docs links clean help
+.PHONY: demo test test-all check chaos bench bench-full peers results docs links clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -25,6 +25,9 @@ check: .venv/.ready   ## format, lint, types, layers
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/python -m pytest -q tests/test_layers.py tests/test_public_names.py
+
+chaos: .venv/.ready   ## break processes, disks, clocks, files and servers for ten minutes; fails at a violation
+	$(ONE_THREAD) .venv/bin/python -m benchmarks chaos
 
 bench: .venv/.ready   ## measure all that fits in 30 minutes on 2 cores; results in benchmarks/results
 	.venv/bin/python -m benchmarks --within 30

@@ -1,6 +1,6 @@
 """How we know where we stand.
 
-Each module of papers/, speed/ and scale/ measures one thing and offers
+Each module of papers/, speed/, scale/ and faults/ measures one thing and offers
 
     TITLE: str                      a line for the results page
     LONG: bool                      True: `make bench` takes it only while there is time left
@@ -13,6 +13,7 @@ and may offer
     ALSO: tuple[str, ...]           modules of tacit that run in processes of their own (see harness/sources.py)
 
     papers/    what papers and methods claim, measured      speed/    ratios to peers      scale/    cost against size
+    faults/    what holds when things break
     harness/   the runner, the pages and their pictures     results/  the kept JSON
     _*.py      what several benchmarks share; the runner finds all others by their names
 

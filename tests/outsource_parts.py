@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
+import socket
+import threading
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvicorn
 
+from tacit.outsource.curator import Curator
+from tacit.outsource.curator.app import create_app
+from tacit.outsource.curator.door import Limits, protocol
+from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Answer, Published
 from tacit.privacy.guarantee import Guarantee
 
@@ -41,3 +51,44 @@ class Given:
     def ask(self, rows: Sequence[int], *, request: str) -> list[Answer]:
         self.asked.append(list(rows))
         return [Answer(r, None if np.isnan(self.values[r]) else float(self.values[r])) for r in rows]
+
+
+class Served:
+    """A curator behind a real socket, in a thread."""
+
+    def __init__(self, rows: np.ndarray, folder: Path, limits: Limits, **settings: Any) -> None:
+        self.curator = Curator(rows, hill(rows), epsilon=2.0, delta=1e-5)
+        tokens = Tokens(folder, environment="")
+        self.token, self.own_token = tokens.grant("alice"), tokens.grant("curator")
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        self.address = listening.getsockname()
+        app = create_app(self.curator, tokens, **settings)
+        config = uvicorn.Config(app, http=protocol(limits), log_level="critical", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]}, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def connect(self, sent: bytes = b"") -> socket.socket:
+        opened = socket.create_connection(self.address, timeout=60)
+        opened.sendall(sent)
+        return opened
+
+    def raw(self, request: str, **headers: str) -> bytes:
+        """A request with a token, as bytes on the wire."""
+        told = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers}
+        lines = [request, "Host: x", *(f"{k}: {v}" for k, v in told.items())]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    def status(self, opened: socket.socket) -> int:
+        response = http.client.HTTPResponse(opened)
+        response.begin()
+        response.read()
+        return response.status
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(30)
+        self.curator.close()

@@ -20,7 +20,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NAMES = sorted(p.stem for k in ("papers", "speed", "scale") for p in (ROOT / "benchmarks" / k).glob("[a-z]*.py"))
+NAMES = sorted(
+    p.stem for k in ("papers", "speed", "scale", "faults") for p in (ROOT / "benchmarks" / k).glob("[a-z]*.py")
+)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
-KINDS = ("papers", "speed", "scale")
+KINDS = ("papers", "speed", "scale", "faults")
 SHOWS = ("tacit.charts", "tacit.page", "tacit.report", "tacit.run.progress", "benchmarks.harness")
 
 

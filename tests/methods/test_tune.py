@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -332,3 +335,42 @@ def test_no_certificate_is_read_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "certificate.json").write_text("{")
     with pytest.raises(BadInput, match="no certificate can be read"):
         read_release(tmp_path)
+
+
+FULL = """
+import resource, sys
+import numpy as np
+import tacit
+
+calls, most = [], resource.getrlimit(resource.RLIMIT_FSIZE)
+def losses(params):
+    calls.append(1)
+    if len(calls) == 3:  # from now on no file may grow, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most[1]))
+    return np.full(4000, params["x"])
+
+def tune(objective):
+    return tacit.tune(objective, {"x": tacit.Float(0, 1)}, records=4000, bounds=(0, 1), budget=tacit.Budget.gdp(0.5),
+                      trials=6, method="random", out="run", ledger=ledger, progress=False)
+
+ledger = tacit.Ledger.open("l.db", "icu", tacit.Budget.gdp(0.5))
+try:
+    tune(losses)
+except tacit.TacitError as error:
+    resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    print(error)
+tune(lambda params: np.full(4000, params["x"]))
+print(sum(entry.kind == "charge" for entry in ledger.entries()))
+"""
+
+
+def test_a_full_disk_is_said_and_the_run_goes_on_without_paying_twice(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", FULL], cwd=tmp_path, capture_output=True, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+    )  # fmt: skip
+    said = child.stdout.splitlines()
+    assert len(said) == 2, child.stderr[-500:]
+    assert "the study's storage failed" in said[0]
+    assert "nothing is paid twice" in said[0]
+    assert said[1] == "1"

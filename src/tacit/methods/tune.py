@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, choice
+from tacit.errors import BadInput, TacitError, choice
 from tacit.identity import DataIdentity, data_of, identify
 from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
@@ -105,7 +105,15 @@ def tune(
     chosen.check(task)
     if not noise.simulated:
         warn_of_weakness(budget, task.objective.records)
-    return chosen.run(task)
+    try:
+        return chosen.run(task)
+    except Exception as error:  # by name: kusner needs neither library
+        if type(error).__name__ != "StorageInternalError" and type(error).__module__ != "sqlalchemy.exc":
+            raise
+        raise TacitError(
+            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone. "
+            "What was stored before is kept: call again when it works, and nothing is paid twice"
+        ) from None
 
 
 def as_space(space: Mapping[str, Any] | Space | Callable[[Any], Any], method: str, candidates: Any) -> Space:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import resource
 import selectors
@@ -17,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outsource_parts import hill, some_rows
+from outsource_parts import Served, some_rows
 
 from tacit.errors import TacitError
-from tacit.outsource.curator import Curator
-from tacit.outsource.curator.app import create_app
-from tacit.outsource.curator.door import Limits, protocol
+from tacit.outsource.curator.door import Limits
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler.client import Client
 from tacit.outsource.protocol.terms import Answer
@@ -31,55 +28,12 @@ ROWS = some_rows(600)
 HEAD = b"GET /v1/study HTTP/1.1\r\nHost: x\r\nX-Slow: "
 
 
-class Served:
-    """A curator behind a real socket, in a thread."""
-
-    def __init__(self, folder: Path, limits: Limits, **settings: Any) -> None:
-        import uvicorn
-
-        self.curator = Curator(ROWS, hill(ROWS), epsilon=2.0, delta=1e-4)
-        tokens = Tokens(folder, environment="")
-        self.token = tokens.grant("alice")
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        self.address = listening.getsockname()
-        app = create_app(self.curator, tokens, **settings)
-        config = uvicorn.Config(app, http=protocol(limits), log_level="critical", ws="none")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]}, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-
-    def connect(self, sent: bytes = b"") -> socket.socket:
-        opened = socket.create_connection(self.address, timeout=60)
-        opened.sendall(sent)
-        return opened
-
-    def raw(self, request: str, **headers: str) -> bytes:
-        """A request with a token, as bytes on the wire."""
-        told = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers}
-        lines = [request, "Host: x", *(f"{k}: {v}" for k, v in told.items())]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    def status(self, opened: socket.socket) -> int:
-        response = http.client.HTTPResponse(opened)
-        response.begin()
-        response.read()
-        return response.status
-
-    def close(self) -> None:
-        self.server.should_exit = True
-        self.thread.join(30)
-        self.curator.close()
-
-
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     made: list[Served] = []
 
     def one(limits: Limits | None = None, **settings: Any) -> Served:
-        made.append(Served(tmp_path, limits or Limits(), **settings))
+        made.append(Served(ROWS, tmp_path, limits or Limits(), **settings))
         return made[-1]
 
     yield one
@@ -234,3 +188,52 @@ def test_modelers_are_served_while_others_send_heads_byte_by_byte(tmp_path: Path
             assert wrong == []
         finally:
             service.terminate()
+
+
+@pytest.fixture
+def deaf(tmp_path: Path) -> Iterator[Callable[..., tuple[Served, Callable[[], socket.socket]]]]:
+    """A service with a table that no buffer holds, and connections that ask for it and do not read."""
+    made: list[Any] = []
+
+    def one(**limits: float) -> tuple[Served, Callable[[], socket.socket]]:
+        served = Served(some_rows(60_000), tmp_path, Limits(**limits))  # type: ignore[arg-type]
+
+        def connect() -> socket.socket:
+            opened = socket.socket()
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            opened.settimeout(30)
+            opened.connect(served.address)
+            opened.sendall(served.raw("GET /v1/table HTTP/1.1"))
+            made.append(opened)
+            return opened
+
+        made.append(served)
+        return served, connect
+
+    yield one
+    for each in made:
+        each.close()
+
+
+def test_who_does_not_read_what_was_asked_for_is_not_waited_for(deaf: Any) -> None:
+    _, connect = deaf(stalled=0.3)
+    opened = connect()
+    time.sleep(1.5)
+    received = 0
+    with contextlib.suppress(ConnectionResetError):
+        while part := opened.recv(65536):
+            received += len(part)
+    assert 0 < received < 600_000  # the rest of 960,000 bytes was not sent
+
+
+def test_one_modeler_cannot_hold_all_connections(deaf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.outsource.curator.gate.AT_ONCE", 2)
+    served, connect = deaf()
+    stalled = [connect() for _ in range(2)]
+    assert all(opened.recv(12) == b"HTTP/1.1 200" for opened in stalled)
+    assert served.status(served.connect(served.raw("GET /v1/study HTTP/1.1"))) == 429
+    stalled[0].close()
+    end = time.monotonic() + 30
+    while served.status(served.connect(served.raw("GET /v1/study HTTP/1.1"))) == 429:
+        assert time.monotonic() < end
+        time.sleep(0.05)

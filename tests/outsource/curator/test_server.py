@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import threading
 import time
 import uuid
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from outsource_parts import hill, some_rows
+from outsource_parts import Served, hill, some_rows
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.app import create_app
+from tacit.outsource.curator.door import Limits
 from tacit.outsource.curator.gate import Bucket
 from tacit.outsource.curator.server import serve
 from tacit.outsource.curator.tokens import Tokens
@@ -361,70 +362,19 @@ def test_an_address_without_a_scheme_is_refused_at_once() -> None:
         Client("curator.example")
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-def from_schema(schema: dict[str, Any], defs: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that a JSON schema describes, roughly: what breaks its finer rules is welcome here."""
-    if "$ref" in schema:
-        return from_schema(defs[schema["$ref"].rsplit("/", 1)[1]], defs)
-    if "const" in schema:
-        return st.sampled_from([schema["const"], 0, "1"])
-    if "anyOf" in schema:
-        return st.one_of([from_schema(s, defs) for s in schema["anyOf"]])
-    match schema.get("type"):
-        case "integer":
-            return st.integers(-3, 70) | st.integers()
-        case "string":
-            return st.from_regex(schema["pattern"], fullmatch=True) if "pattern" in schema else st.text(max_size=20)
-        case "array":
-            return st.lists(from_schema(schema["items"], defs), max_size=5)
-        case "boolean":
-            return st.booleans()
-        case "object":
-            properties = {k: from_schema(v, defs) for k, v in schema.get("properties", {}).items()}
-            needed = {k: v for k, v in properties.items() if k in schema.get("required", ())}
-            return st.fixed_dictionaries(needed, optional={k: v for k, v in properties.items() if k not in needed})
-    return JUNK
-
-
-def test_no_request_that_the_description_allows_or_not_makes_an_error_of_the_server(make: Any) -> None:
-    service = make(rate=1e9, burst=10**9, queries=20)
-    document = service.http.get("/openapi.json").json()
-    defs = document["components"]["schemas"]
-    routes = [(path, method) for path, methods in document["paths"].items() for method in methods]
-    assert len(routes) >= 8
-    done: Counter[int] = Counter()
-
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(st.data())
-    def fuzz(path: str, method: str, data: st.DataObject) -> None:
-        described = document["paths"][path][method]
-        who = "curator" if path.startswith("/v1/curator") else "alice"
-        headers = {"Authorization": f"Bearer {service.names[who]}", "Content-Type": "application/json"}
-        if data.draw(st.booleans()):
-            headers[HEADER] = data.draw(st.sampled_from(["1", "2", "x"]))
-        parameters = {
-            p["name"]: data.draw(from_schema(p["schema"], defs) | st.text(max_size=5))
-            for p in described.get("parameters", [])
-        }
-        content = None
-        if "requestBody" in described:
-            schema = described["requestBody"]["content"]["application/json"]["schema"]
-            body = data.draw(from_schema(schema, defs) | JUNK)
-            content = data.draw(st.just(json.dumps(body).encode()) | st.binary(max_size=50))
-        answer = service.http.request(method, path, params=parameters, headers=headers, content=content)
-        done[answer.status_code] += 1
-        assert answer.status_code < 500
-        assert str(answer.status_code) in described["responses"] or answer.status_code in (200, 422, 426)
-        if answer.headers.get("content-type") == "application/json":
-            answer.json()
-
-    for path, method in routes:  # every one of them, not those that chance picks
-        fuzz(path, method)
-    assert done[200] > 20
-    assert done[422] > 5
+@pytest.mark.parametrize("examples", [2, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("whose", ["modelers", "curators"])
+def test_no_request_that_the_description_allows_or_not_makes_an_error_of_the_server(
+    tmp_path: Path, whose: str, examples: int
+) -> None:
+    """Schemathesis, by the service's own description of itself, with all its checks."""
+    served = Served(ROWS, tmp_path, Limits(), rate=1e9, burst=10**9)
+    pick = "--exclude-path-regex" if whose == "modelers" else "--include-path-regex"
+    words = [f"http://{served.address[0]}:{served.address[1]}/openapi.json", pick, "curator", "--checks", "all"]
+    words += ["-H", f"Authorization: Bearer {served.token if whose == 'modelers' else served.own_token}"]
+    words += ["-n", str(examples), "--phases", "coverage,fuzzing", "--seed", "1", "--no-color"]
+    line = "import sys; from schemathesis.cli import schemathesis; schemathesis(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", line, "run", *words], cwd=tmp_path, capture_output=True, text=True)
+    served.close()
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) generated", done.stdout)[1]) > 10  # type: ignore[index]

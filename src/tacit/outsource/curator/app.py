@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -89,7 +90,7 @@ def create_app(
 
     @app.exception_handler(HTTPException)
     async def unusual(_: Request, error: HTTPException) -> JSONResponse:
-        return _refusal(error.status_code, "http", str(error.detail))
+        return _refusal(error.status_code, "http", str(error.detail), error.headers)
 
     @app.exception_handler(TacitError)
     async def failing(_: Request, error: TacitError) -> JSONResponse:
@@ -143,7 +144,7 @@ def create_app(
             return _refusal(503, "state", NOT_NOW)
         return wire.Answers.of(told, query.request)
 
-    @app.get("/curator", response_class=HTMLResponse)
+    @app.get("/curator", response_class=HTMLResponse, responses=refusals)
     def curator_page() -> HTMLResponse:
         return HTMLResponse(page.HTML, headers=page.HEADERS)
 
@@ -167,8 +168,8 @@ def create_app(
     return app
 
 
-def _refusal(status: int, error: str, message: str) -> JSONResponse:
-    return JSONResponse(wire.Refusal(error=error, message=message).model_dump(), status)
+def _refusal(status: int, error: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(wire.Refusal(error=error, message=message).model_dump(), status, headers)
 
 
 def _health(parts: dict[str, bool]) -> JSONResponse:

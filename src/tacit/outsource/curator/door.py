@@ -25,6 +25,7 @@ class Limits:
     waiting: int = 400
     waiting_of_address: int = 200
     seconds: float = 10.0  # to send the head of a request, or its body; to agree on TLS
+    stalled: float = 60.0  # to take in the 48 kB that make room for more of an answer
     proxies: Collection[str] = ()  # addresses of which many connections are as good as from many addresses
 
     @classmethod
@@ -108,20 +109,29 @@ class Guarded(H11Protocol):
             self._watch()
             self.door.wait(self)
 
+    def pause_writing(self) -> None:
+        """Whoever asks for the table and does not read it holds a connection; not for ever."""
+        super().pause_writing()
+        self._watch(self.door.limits.stalled)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unwatch()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         self.door.leave(self)
         super().connection_lost(exc)
 
     def drop(self) -> None:
-        """Close without a word: whoever is there sent no request."""
+        """Close without a word: whoever is there sent no request, or does not listen."""
         self._unwatch()
         self.door.leave(self)
         self.transport.abort()
 
-    def _watch(self) -> None:
+    def _watch(self, seconds: float | None = None) -> None:
         self._unwatch()
-        self._late = self.loop.call_later(self.door.limits.seconds, self.drop)
+        self._late = self.loop.call_later(seconds or self.door.limits.seconds, self.drop)
 
     def _unwatch(self) -> None:
         if self._late is not None:

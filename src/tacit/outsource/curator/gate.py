@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -19,6 +20,7 @@ Scope = MutableMapping[str, Any]
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/curator")
 FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 SECONDS = 10.0  # to send the body of a request
+AT_ONCE = 64  # requests of one modeler that are being answered: none may hold all connections
 Response = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
@@ -68,6 +70,7 @@ class Gate:
         self.app, self.tokens, self.audit, self.most, self.remote = app, tokens, audit, most, remote
         self.page_port = page_port
         self._rate, self._failures = Bucket(rate, burst), Bucket(1.0, 20)
+        self._busy: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -83,13 +86,22 @@ class Gate:
             await send(message)
 
         try:
-            refusal, body = await self._refusal(scope), b""
-            if refusal is None:
-                refusal, body = await self._body(scope, receive)
+            refusal = await self._refusal(scope)
+            who = scope["state"].get("who", "")
+            if refusal is None and who and self._busy[who] >= AT_ONCE:
+                refusal = _slow(1.0)
             if refusal is not None:
                 await _send(watch, *refusal)
-            else:
-                await self.app(scope, _replay(body, receive), watch)
+                return
+            self._busy[who] += 1
+            try:
+                refusal, body = await self._body(scope, receive)
+                if refusal is not None:
+                    await _send(watch, *refusal)
+                else:
+                    await self.app(scope, _replay(body, receive), watch)
+            finally:
+                self._busy[who] -= 1
         finally:
             spent = round(1e3 * (time.perf_counter() - start), 1)
             what = (scope["state"].get("who"), scope["method"], scope["path"], seen["status"])

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 
 from tacit.outsource.protocol.terms import MOST_ROWS, PROTOCOL, Answer
 
 HEADER = "Tacit-Protocol"
 REQUEST = r"^[A-Za-z0-9-]{8,64}$"
 LARGEST = 2**53
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 3.0 is as whole as 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Row = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=LARGEST)]
 
 
 class Message(BaseModel):
@@ -22,7 +30,7 @@ class Query(Message):
 
     protocol: Literal[1] = PROTOCOL  # type: ignore[assignment]
     request: Annotated[str, Field(pattern=REQUEST, description="named by the modeler, anew for each question")]
-    rows: Annotated[list[Annotated[StrictInt, Field(ge=0, le=LARGEST)]], Field(min_length=1, max_length=MOST_ROWS)]
+    rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
 
 
 class Told(Message):
@@ -68,7 +76,7 @@ class Health(Message):
 class Stop(Message):
     """Stop answering, or with false answer again."""
 
-    stopped: bool = True
+    stopped: StrictBool = True
 
 
 class Terms(BaseModel):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tests.postgres_server import Server
 
-from benchmarks.chaos import work
-from benchmarks.chaos.children import Child
-from benchmarks.chaos.clocks import Clock, clock_process
-from benchmarks.chaos.disks import LACK, Disk, small_disk
-from benchmarks.chaos.report import Report, modes_of
+from benchmarks.faults import _work as work
+from benchmarks.faults._children import Child
+from benchmarks.faults._clocks import Clock, clock_process
+from benchmarks.faults._disks import LACK, Disk, small_disk
+from benchmarks.faults._report import Report, modes_of
 from tacit.errors import TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
@@ -165,7 +165,7 @@ def run(report: Report, account: Account, faults: dict[Fault, int]) -> None:
     order = [fault for fault, times in faults.items() for _ in range(times)]
     report.random.shuffle(order)
     try:
-        for fault in order:
+        for fault in report.rounds(order):
             report.pause(0.0, 0.03)
             if kind := fault(account):
                 report.fault(f"ledger: {kind}")
@@ -221,10 +221,10 @@ def on_a_clock(report: Report, folder: Path, times: int) -> None:
         account, clock = found
         while not work.lines(account.out) and clock.process.poll() is None:
             report.pause(0.05, 0.1)
-        for _ in range(times):
+        for _ in report.rounds(range(times)):
             clock.jump(report.random)
             report.pause(0.01, 0.03)
             report.fault("ledger: clock jumps")
             account.check()
-        report.hold(len(account.seen) > 0, "nothing was charged while the clock jumped")
+        report.hold(len(account.seen) > 0 or not report.faults, "nothing was charged while the clock jumped")
     account.close()

@@ -47,7 +47,7 @@ def clock_process(folder: Path, work: str, *arguments: str, monotonic: bool = Fa
     fake = {"LD_PRELOAD": found, "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1"}
     fake |= {"FAKETIME_DONT_FAKE_MONOTONIC": "0" if monotonic else "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     given = [int(a) if a.isdigit() else a for a in arguments]
-    line = f"from benchmarks.chaos import work; work.{work}(*{given!r})"
+    line = f"from benchmarks.faults import _work as work; work.{work}(*{given!r})"
     with subprocess.Popen([sys.executable, "-c", line], env={**os.environ, **fake}, cwd=ROOT) as process:
         try:
             yield Clock(file, process)

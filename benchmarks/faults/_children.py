@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 context = get_context("forkserver")
-context.set_forkserver_preload(["benchmarks.chaos.work"])
+context.set_forkserver_preload(["benchmarks.faults._work"])
 
 
 class Child:

@@ -13,17 +13,15 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.chaos import work
-from benchmarks.chaos.children import Child, members
-from benchmarks.chaos.disks import LACK, Disk, small_disk
-from benchmarks.chaos.report import Report, modes_of
+from benchmarks.faults import _work as work
+from benchmarks.faults._children import Child, members
+from benchmarks.faults._disks import LACK, Disk, small_disk
+from benchmarks.faults._report import Report, modes_of
 from tacit.errors import TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 
-RELEASED = frozenset(
-    {"certificate.json", "certificate.json.part", "trials.csv", "model.json", "model.npz", "model.pkl"}
-)
+RELEASED = ("certificate.json", "trials.csv", "model.json", "model.npz", "model.pkl", "model.joblib")
 KINDS: dict[str, tuple[Callable[..., None], Budget]] = {
     "tune": (work.tune_once, Budget.gdp(0.5)),
     "train": (work.train_once, Budget.approximate(2.0, 1e-5)),
@@ -103,7 +101,7 @@ def kill_again_and_again(report: Report, kind: str, place: Path, times: int) -> 
     most = count_draws(report, place) if kind == "tune" else 0
     takes = seconds_of(report, kind, place)
     job, killed, since = Job(report, kind, place, most), 0, 0
-    while killed < times:
+    while killed < times and time.monotonic() < report.end:
         child = job.start()
         dice = report.random.random()
         report.pause(0.0, takes * (1.0 if dice < 0.8 else 1.5))
@@ -159,7 +157,7 @@ def on_small_disk(report: Report, folder: Path, kind: str, times: int) -> None:
         if disk is None:
             return report.lack(LACK)
         takes = seconds_of(report, kind, disk.path)
-        for _ in range(times):
+        for _ in report.rounds(range(times)):
             _fill_once(report, disk, Job(report, kind, disk.path, 0), takes)
 
 
@@ -192,7 +190,7 @@ def killed_commands(report: Report, folder: Path, times: int) -> None:
     words += ["0.5", "--trials", "40", "--method", "random", "--ledger", "ledger.db", "--ledger-name", name]
     command = [sys.executable, "-c", "from tacit.cli import main; main()", *words, "--out", "run", "--workers", "2"]
     path = os.pathsep.join([str(place), *(p for p in sys.path if p)])
-    for _ in range(times):
+    for _ in report.rounds(range(times)):
         process = subprocess.Popen(
             command, cwd=place, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

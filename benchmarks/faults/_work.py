@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Exact, load_samplers
 from tacit.privacy.release import digest
 
-load_samplers()  # takes a moment, which every child would spend
+load_samplers()  # takes a moment, which every child would spend, as do libraries that load on first use
+for module in ("optuna.storages", "alembic.config", "tacit.methods.search", "tacit.trainers.train"):
+    import_module(module)
 
 PIECES = 128
 PIECE = Guarantee(Budget.pure(1.0 / PIECES))

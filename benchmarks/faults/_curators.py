@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tests.postgres_server import Server
 
-from benchmarks.chaos import work
-from benchmarks.chaos.children import Child
-from benchmarks.chaos.clocks import clock_process
-from benchmarks.chaos.disks import LACK, Disk, small_disk
-from benchmarks.chaos.report import Report, modes_of
+from benchmarks.faults import _work as work
+from benchmarks.faults._children import Child
+from benchmarks.faults._clocks import clock_process
+from benchmarks.faults._disks import LACK, Disk, small_disk
+from benchmarks.faults._report import Report, modes_of
 from tacit.errors import TacitError
 from tacit.outsource.curator.state import State
 from tacit.privacy.guarantee import Budget
@@ -274,7 +274,7 @@ def run(report: Report, study: Study, faults: dict[Fault, int]) -> None:
     study.begin()
     try:
         report.hold(study.wait(), "the curator never answered")
-        for fault in order:
+        for fault in report.rounds(order):
             report.pause(0.0, 0.1)
             study.next()
             if kind := fault(study):
@@ -329,7 +329,7 @@ def on_a_clock(report: Report, folder: Path, times: int) -> None:
         study.modelers[0].start()
         try:
             report.hold(study.wait(), "the curator never answered")
-            for _ in range(times):
+            for _ in report.rounds(range(times)):
                 clock.jump(report.random)
                 report.fault("curator: clock jumps")
                 report.pause(0.02, 0.08)

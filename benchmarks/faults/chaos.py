@@ -1,0 +1,102 @@
+"""Break processes, disks, clocks, files and servers on purpose for ten minutes, and count what did not hold.
+
+``make chaos`` runs it and fails at a violation, which it prints in words; tests/test_chaos.py runs a short form. Parts
+run two at a time, each with a share of the time; what a part cannot do here is said (``Report.missing``).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.postgres_server import Server, binaries, memory
+
+from benchmarks import Figure, Missing
+from benchmarks.faults import _curators as curators
+from benchmarks.faults import _damage as damage
+from benchmarks.faults import _ledgers as ledgers
+from benchmarks.faults import _runs as runs
+from benchmarks.faults import _standbys as standbys
+from benchmarks.faults._report import Report
+
+TITLE = "Faults injected into ledger, curator, tune and train, and promises that did not hold"
+LONG = True
+REPEATS = 1
+ALSO = ("tacit.cli.main", "tacit.cli.tune")
+SECONDS = 480  # for each of two lanes; parts finish what they began, and whole runs come after
+GOAL = 2000
+SEED = 20
+Part = Callable[[Report, Path], None]
+
+
+def parts(server: Server) -> list[tuple[int, Part]]:
+    """What is broken, with its share of the time and at most so many faults of each kind."""
+    return [
+        (10, lambda r, f: ledgers.on_server(r, f, server, 150, 15)),
+        (10, lambda r, f: curators.on_files(r, f, 250)),
+        (10, lambda r, f: ledgers.on_files(r, f, 250)),
+        (10, lambda r, f: runs.killed_runs(r, f, "tune", 250)),
+        (8, lambda r, f: runs.killed_runs(r, f, "train", 150)),
+        (6, lambda r, f: curators.on_small_disk(r, f, 100)),
+        (6, lambda r, f: ledgers.on_small_disk(r, f, 100)),
+        (3, lambda r, f: curators.on_a_clock(r, f, 100)),
+        (3, lambda r, f: ledgers.on_a_clock(r, f, 100)),
+        (3, lambda r, f: runs.on_small_disk(r, f, "tune", 40)),
+        (3, lambda r, f: runs.on_small_disk(r, f, "train", 40)),
+        (4, lambda r, f: runs.killed_commands(r, f, 20)),
+        (5, lambda r, f: standbys.fail_over(r, f, 20)),
+        (3, lambda r, f: standbys.fall_behind(r, f, 8)),
+        (8, lambda r, f: damage.ledgers(r, f, 1200, 200)),
+        (5, lambda r, f: damage.states(r, f, 250, 60)),
+        (4, lambda r, f: damage.runs(r, f, "tune", 60)),
+        (4, lambda r, f: damage.runs(r, f, "train", 60)),
+        (10, lambda r, f: curators.on_server(r, f, server, 120, 12)),
+    ]
+
+
+def break_all(seconds: float, seed: int = SEED) -> Report:
+    """Two lanes of so many seconds. A server that is restarted serves one part at a time: the first and the last."""
+    whole = Report(seed)
+    before = os.environ.get("XDG_STATE_HOME")
+    server = Server()
+    try:
+        with tempfile.TemporaryDirectory(prefix="tacit-chaos-", dir=memory()) as place:
+            os.environ["XDG_STATE_HOME"] = f"{place}/seen"  # what this machine saw of ledgers on servers
+            asked = parts(server)
+            share = 2 * seconds / sum(weight for weight, _ in asked)
+
+            def do(number: int) -> Report:
+                weight, part = asked[number]
+                report = Report(seed + number, weight * share)
+                part(report, Path(place))
+                return report
+
+            with ThreadPoolExecutor(2) as lanes:
+                for report in lanes.map(do, range(len(asked))):
+                    whole.add(report)
+    finally:
+        server.remove()
+        os.environ.pop("XDG_STATE_HOME") if before is None else os.environ.update(XDG_STATE_HOME=before)
+    return whole
+
+
+def run(repeats: int) -> list[Figure]:
+    if binaries() is None:
+        raise Missing("no PostgreSQL server binaries: apt install postgresql")
+    whole = break_all(SECONDS * repeats)
+    for words in (*whole.violations, *whole.missing):
+        print(f"  {words}", flush=True)
+    assert not whole.violations, f"{len(whole.violations)} violations"
+    total = sum(whole.faults.values())
+    note = "; ".join(whole.missing)
+    figures = [
+        Figure("faults injected", float(total), against=f"goal {GOAL:,}", goal=GOAL, better="more", note=note),
+        Figure("violations", float(len(whole.violations)), against="goal 0", goal=0.0, better="less"),
+        Figure("invariants looked at", float(whole.checks)),
+    ]
+    figures += [Figure(f"faults, {kind}", float(n)) for kind, n in sorted(whole.faults.items())]
+    figures += [Figure(f"work done meanwhile, {kind}", float(n)) for kind, n in sorted(whole.done.items())]
+    return figures + [Figure(f"typed refusals, {kind}", float(n)) for kind, n in sorted(whole.refusals.items()) if n]

@@ -1,0 +1,71 @@
+"""Chaos in its short form; `make chaos` is the long one. Whoever draws first or forgets the limit is caught by it."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from postgres_server import memory
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    return importlib.import_module
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tacit-", dir=memory()) as place:
+        yield Path(place)
+
+
+@pytest.fixture
+def report(load: Any) -> Any:
+    return load("benchmarks.faults._report").Report(seed=1)
+
+
+def test_killed_stopped_and_damaged_ledgers_hold(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._ledgers").on_files(report, folder, 3)
+    load("benchmarks.faults._damage").ledgers(report, folder, 20, 5)
+    assert report.violations == []
+    assert report.faults.total() == 31
+    assert report.done["draws"] > 0
+
+
+def test_a_killed_and_stopped_curator_holds(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._curators").on_files(report, folder, 2)
+    load("benchmarks.faults._damage").states(report, folder, 5, 2)
+    assert report.violations == []
+    assert report.faults.total() == 11
+    assert report.done["answers told"] > 0
+
+
+def test_a_killed_search_holds(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._runs").killed_runs(report, folder, "tune", 2)
+    assert report.violations == []
+    assert report.faults.total() >= 2
+
+
+def test_who_draws_before_the_debit_is_caught(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._ledgers").on_files(report, folder, 3, careless=True)
+    assert any("draws without a debit" in words for words in report.violations)
+
+
+@pytest.mark.slow
+def test_who_forgets_the_limit_is_caught(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._curators").on_files(report, folder, 40, careless=True)
+    assert any("under a limit of" in words for words in report.violations)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_every_part_of_chaos_holds(load: Any) -> None:
+    whole = load("benchmarks.faults.chaos").break_all(seconds=60)
+    assert whole.violations == []
+    assert whole.missing == []
+    assert whole.faults.total() > 200
