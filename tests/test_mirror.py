@@ -44,6 +44,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "pareto/test_acquisition.py": "pareto/surrogate",
     "pareto/test_baselines.py": "pareto/botorch trainers/random_search",
     "pareto/test_discovery.py": "pareto pareto/algorithm pareto/sampler",
+    "pareto/test_queries.py": "pareto/estimates",
     "pareto/test_front.py": "pareto/chart",
     "planning/test_plan.py": "planning/chart planning/measured planning/recommend planning/rows planning/table "
     "methods/gibo/outlook methods/kusner/outlook",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from pareto_toys import Noisy, Toy
 
+from tacit import Budget, Simulation
 from tacit.errors import BadInput
-from tacit.pareto import Front, Point, discover
+from tacit.pareto import Front, Point, PrivateTest, discover
 
 LABEL = "no sampling, one record replaced"
 
@@ -48,3 +52,31 @@ def test_a_prediction_needs_an_algorithm_and_points(found: Front) -> None:
         discover(Toy(), delta=0.0, trials=2).predict(Toy(), epsilon=1.0)
     again = Front.from_json(found.to_json())
     assert again.predict(Noisy(), epsilon=1.0) == found.predict(Toy(), epsilon=1.0)
+
+
+def test_known_noise_is_in_every_interval() -> None:
+    """Utilities of 0.6 with noise of 0.02 on each: a lucky point is not taken at its word, nor a model at its own."""
+    drawn = np.random.default_rng(4).normal(0.6, 0.02, 16)
+    params = [{"noise": 0.1 * 1.5**i, "rate": (7 * i % 16) / 16, "steps": 1 + i % 4} for i in range(16)]
+    points = tuple(Point.of(p, p["steps"] / p["noise"], [u]) for p, u in zip(params, drawn, strict=True))
+    wide = Front(points, LABEL, 1e-6, noise=0.02).predict(Toy(), epsilon=5.0)
+    assert wide.low < 0.6 < wide.high
+    assert 0.01 < wide.high - wide.low < 0.12  # less than the noise of one draw, more than nothing
+
+
+def test_tested_points_have_intervals_that_hold_what_was_seen(found: Front) -> None:
+    for p in found.tested:
+        assert p.low is not None
+        assert p.high is not None
+        assert 0.0 <= p.low <= p.utility <= p.high <= 1.0
+    held = [p.low <= Toy().utility(p.params, 0) <= p.high for p in found.tested]  # type: ignore[operator]
+    assert sum(held) >= 32  # of 36: less than once in a thousand fronts if each holds 95%
+    again = Front.from_json(found.to_json())
+    assert [p.low for p in again.tested] == [p.low for p in found.tested]
+
+
+def test_a_private_point_is_placed_with_its_noise() -> None:
+    private = PrivateTest(Budget.gdp(2.0), noise=Simulation(3))
+    front = discover(Toy(), delta=1e-6, trials=20, startup=8, private=private)
+    assert front.noise == pytest.approx(math.sqrt(20) / (2000 * 2.0))
+    assert all(p.low <= Toy().utility(p.params, 0) <= p.high for p in front.tested)  # type: ignore[operator]

@@ -184,10 +184,11 @@ def _line(found: dict[str, Any] | str) -> str:
     """A point in a line, or why there is none."""
     if isinstance(found, str):
         return found
-    low, high = (found["worst"], found["best"]) if "worst" in found else (found["low"], found["high"])
-    what = "worst and best run" if "worst" in found else "95% interval of the model"
+    ends = f"95% interval {found['low']:.4f} to {found['high']:.4f}" if found.get("low") is not None else ""
+    runs = f"runs {found['worst']:.4f} to {found['best']:.4f}" if "worst" in found else ""
+    what = "; ".join(filter(None, (ends, runs)))
     params = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in found["params"].items())
-    return f"epsilon {found['epsilon']:.4g}, utility {found['utility']:.4f} ({low:.4f} to {high:.4f}, {what}): {params}"
+    return f"epsilon {found['epsilon']:.4g}, utility {found['utility']:.4f} ({what}): {params}"
 
 
 def _write_files(front: Front, out: Path | None) -> dict[str, str]:

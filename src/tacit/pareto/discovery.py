@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, differences, positive
-from tacit.gp.threads import one_thread
 from tacit.identity import DataIdentity, agree_on_data, describe_making, identify
 from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
+from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
-from tacit.pareto.surrogate import ObjectiveModel
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.origin import NONE
 from tacit.privacy.release import digest
 from tacit.run.evaluate import result, submit
 from tacit.run.loop import run_trials
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ABOUT, RUNS, PLACED, WANTED = "tacit:front", "tacit:runs", "tacit:placed", "tacit:wanted"
 DATA, MADE = "tacit:data", "tacit:made"
+PLACES = ("utility", "deviation", "low", "high")
 
 
 def discover(
@@ -211,30 +212,49 @@ def _front(
     points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS]) for t in done]
     about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
     about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs)}
+    if MADE in study.user_attrs:  # as the study was begun, so that a finished front stays the same
+        about["origin"] = {"data": study.user_attrs.get(DATA), **study.user_attrs[MADE]}
+    places = _place(study, oracles, test, points, whole)
+    points = [replace(p, **place) for p, place in zip(points, places, strict=True)]
     if test is None:
         return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
-    placed = zip(points, _place(study, oracles, test, points, whole), strict=True)
-    points = [replace(p, utility=utility, deviation=deviation) for p, (utility, deviation) in placed]
-    return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, **about)
+    noise = test.deviation if not points or points[0].low is not None else 0.0  # the first release did not say
+    left = test.describe_origin(NONE).get("left")
+    return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, noise=noise, left=left, **about)
 
 
-def _place(study: Study, oracles: Oracles, test: ObservedTest, points: list[Point], whole: bool) -> list[list[float]]:
-    """Utility and deviation of each point as the model sees it, not where a lucky draw put it. Decided once.
+def _place(
+    study: Study, oracles: Oracles, test: ObservedTest | None, points: list[Point], whole: bool
+) -> list[dict[str, Any]]:
+    """What a point is told to be: its interval; of a private front also its utility, where the model sees it.
 
-    A finished front that is asked for again is the same to the last digit, on any machine: a ledger has its digest.
+    Not where a lucky draw put it. Decided once: a finished private front that is asked for again is the same to the
+    last digit, on any machine, since a ledger has its digest.
     """
     stored: list[list[float]] = study.user_attrs.get(PLACED, [])
-    if len(stored) == len(points):
-        return stored
-    if len(points) < 3:
-        return [[min(max(p.utility, 0.0), 1.0), test.deviation] for p in points]
-    X, y = oracles.space.features([p.params for p in points]), np.array([p.error for p in points])
-    with one_thread():
-        mean, variance = ObjectiveModel("linear", test.deviation**2).posterior(X, y, final=True).posterior(X)
-    placed: list[list[float]] = np.column_stack([np.clip(1 - mean, 0.0, 1.0), np.sqrt(variance)]).tolist()
+    if test is not None and len(stored) == len(points):
+        return [dict(zip(PLACES, place, strict=False)) for place in stored]
+    finite = [p for p in points if np.isfinite(p.epsilon)]
+    if len(finite) < LEAST:
+        return [_place_alone(p, test) for p in points]
+    model = ErrorModel.of(oracles.space, finite, test.deviation if test is not None else 0.0)
+    error, lower, upper = model.errors(oracles.space.features([p.params for p in points]))
+    utility, low, high = (np.clip(1.0 - e, 0.0, 1.0) for e in (error, upper, lower))
+    if test is None:  # what was observed is shown, so its interval holds it too
+        own = np.array([p.utility for p in points])
+        ends = zip(np.minimum(low, own).tolist(), np.maximum(high, own).tolist(), strict=True)
+        return [{"low": a, "high": b} for a, b in ends]
+    placed = np.column_stack([utility, (high - low) / (2 * model.reach), low, high]).tolist()
     if whole:
         study.set_user_attr(PLACED, placed)
-    return placed
+    return [dict(zip(PLACES, place, strict=True)) for place in placed]
+
+
+def _place_alone(point: Point, test: ObservedTest | None) -> dict[str, Any]:
+    """Too few points for a model: noise that is known is said, and nothing else."""
+    if test is None:
+        return {}
+    return {"utility": min(max(point.utility, 0.0), 1.0), "deviation": test.deviation}
 
 
 def _study(storage: Any, name: str, take_over: bool) -> Study:

@@ -22,6 +22,7 @@ from tacit.errors import BadInput, positive, probability
 from tacit.files import write_file
 from tacit.pareto.dominance import hypervolume, nondominated
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.origin import NONE, unit_in_words
 from tacit.privacy.release import Payment, Release, plain
 from tacit.space import Array, Params
 
@@ -42,7 +43,9 @@ PUBLISHED = (
 class Point:
     """Hyper-parameters, their epsilon, and the utility of their runs: mean, best and worst.
 
-    ``deviation`` is the standard deviation of a utility that was released with noise, None where there is none.
+    ``low`` and ``high`` are the ends of a 95% interval of the mean of many runs at these hyper-parameters, None with
+    fewer than three points. ``deviation`` is the model's standard deviation of a utility that was released with noise,
+    None where there is none.
     """
 
     __released__ = True
@@ -54,10 +57,17 @@ class Point:
     worst: float
     runs: tuple[float, ...] = ()
     deviation: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def error(self) -> float:
         return 1.0 - self.utility
+
+    @property
+    def observation(self) -> float:
+        """The mean of the runs as they came, before any model placed it."""
+        return float(np.mean(self.runs)) if self.runs else self.utility
 
     @classmethod
     def of(cls, params: Params, epsilon: float, runs: Sequence[float]) -> Point:
@@ -65,7 +75,8 @@ class Point:
 
     def to_json(self) -> dict[str, Any]:
         about = {"epsilon": self.epsilon, "utility": self.utility, "best": self.best, "worst": self.worst}
-        return {**about, "deviation": self.deviation, "runs": list(self.runs), "params": self.params}
+        ends = {"low": self.low, "high": self.high} if self.low is not None else {}  # the first release had none
+        return {**about, **ends, "deviation": self.deviation, "runs": list(self.runs), "params": self.params}
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,9 @@ class Front:
     failed: tuple[Params, ...] = ()
     guarantee: Guarantee = field(default_factory=lambda: Guarantee.none(WHY))
     payment: Payment | None = None
+    noise: float = 0.0  # standard deviation of the noise that was added to each point's mean utility
+    origin: dict[str, Any] | None = field(default=None, compare=False)  # which data, version and command
+    left: dict[str, Any] | None = field(default=None, compare=False, repr=False)  # what its ledger has left
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -161,7 +175,8 @@ class Front:
         """The front with its guarantee and payment, for a certificate. Only of a private front."""
         if not self.private:
             raise BadInput(f"this front is {TRUSTED}. Nothing was released")
-        return Release(self, self.guarantee, self.payment)
+        about = {**(self.origin or {}), "unit": unit_in_words(self.guarantee), "chosen": NONE}
+        return Release(self, self.guarantee, self.payment, {**about, **({"left": self.left} if self.left else {})})
 
     def to_json(self) -> dict[str, Any]:
         """Everything, in JSON's own types; says who may see it."""
@@ -175,6 +190,8 @@ class Front:
             "label": self.label,
             "delta": self.delta,
             "reference": list(self.reference),
+            **({"noise": self.noise} if self.noise else {}),
+            **({"origin": self.origin} if self.origin else {}),
             "hypervolume": self.hypervolume(),
             "front": [plain(p) for p in self.points],
             "tested": [plain(p) for p in self.tested],
@@ -196,6 +213,7 @@ class Front:
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
         about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
+        about |= {"noise": float(document.get("noise", 0.0)), "origin": document.get("origin")}
         return cls(tested, **about)
 
     def to_csv(self, path: str | Path) -> Path:
@@ -213,17 +231,21 @@ class Front:
             f"epsilon at delta = {self.delta:g}, {self.label}",
             f"Guarantee: {self.guarantee.kind}. {self.audience}.",
         ]
-        lines += ["", f"{'epsilon':>10}  {'utility':>8}  {'worst':>7}  {'best':>7}  hyper-parameters"]
+        lines += [
+            "",
+            f"{'epsilon':>10}  {'utility':>8}  {'95% interval':>16}  {'worst':>7}  {'best':>7}  hyper-parameters",
+        ]
         for p in self.points:
             shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in p.params.items())
-            lines.append(f"{p.epsilon:10.4g}  {p.utility:8.4f}  {p.worst:7.4f}  {p.best:7.4f}  {shown}")
+            ends = f"{p.low:.4f} to {p.high:.4f}" if p.low is not None else ""
+            lines.append(f"{p.epsilon:10.4g}  {p.utility:8.4f}  {ends:>16}  {p.worst:7.4f}  {p.best:7.4f}  {shown}")
         return "\n".join(lines)
 
 
 def table_of(fronts: Sequence[Front]) -> str:
     """Several fronts as one CSV table."""
     names = list(dict.fromkeys(n for f in fronts for p in f.tested for n in p.params))
-    head = ["algorithm", "on_front", "epsilon", "utility", "best", "worst", "deviation"]
+    head = ["algorithm", "on_front", "epsilon", "utility", "low", "high", "best", "worst", "deviation"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*head, *names, "delta", "label", "guarantee"])
@@ -235,6 +257,7 @@ def table_of(fronts: Sequence[Front]) -> str:
                 int(id(p) in on),
                 p.epsilon,
                 p.utility,
+                *("" if v is None else v for v in (p.low, p.high)),
                 p.best,
                 p.worst,
                 "" if p.deviation is None else p.deviation,
@@ -245,5 +268,5 @@ def table_of(fronts: Sequence[Front]) -> str:
 
 def _point(document: dict[str, Any]) -> Point:
     number = {k: float(document[k]) for k in ("epsilon", "utility", "best", "worst")}
-    deviation = document["deviation"]
-    return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), deviation=deviation)
+    rest: dict[str, Any] = {k: document.get(k) for k in ("deviation", "low", "high")}
+    return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), **rest)
