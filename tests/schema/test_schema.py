@@ -127,3 +127,13 @@ def test_a_matrix_has_the_median_for_missing_numbers_and_rare_categories_share_a
     assert (strange[:, 1:] == 0).all()
     with pytest.raises(BadInput, match="must hold numbers, categories or times"):
         Matrix.fit(Schema.of_rows(frame, words="text"), frame)
+
+
+def test_a_matrix_for_trees_has_one_column_each_and_leaves_gaps() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 9.0, np.nan] * 3, "w": ["b", "b", "a", None] * 3})
+    matrix, encoded = Matrix.fit(Schema.of_rows(frame, words="category"), frame, gaps=True)
+    assert encoded.shape == (12, 2)
+    assert np.isnan(encoded[3]).all()
+    assert encoded[:3, 1].tolist() == [0.0, 0.0, 1.0]
+    strange = matrix.encode(pd.DataFrame({"x": ["1e300", "x"], "w": ["moon", "a"]}))
+    np.testing.assert_array_equal(strange, [[1e6, np.nan], [np.nan, 1.0]])

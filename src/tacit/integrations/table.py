@@ -223,7 +223,7 @@ def table_objective(
     )
     assert known.target is not None
     made = "classification" if known.target.kind == "category" else "regression"
-    matrix, train = Matrix.fit(known, features.iloc[seen])
+    matrix, train = Matrix.fit(known, features.iloc[seen], gaps=MODELS[model].trees)
     here, there = known.encode_target(answers.iloc[seen]), known.encode_target(answers.iloc[hidden])
     if not here[1].all():
         raise BadInput(f"the target {target!r} is none of the declared labels in some training rows; leave them out")

@@ -35,7 +35,8 @@ SCRIPT = '''\
 
 It is fitted on the training rows, which are NOT protected: publish it only if they may be known.
 Preprocessing, all by training rows alone: numbers (missing ones at the median) to mean 0 and deviation 1; categories as
-columns of 0 and 1, the 50th and rarer ones together, none for a missing or unknown one; times as days.
+columns of 0 and 1, the 50th and rarer ones together, none for a missing or unknown one; times as days. Boosting and
+forests: a category is its place by frequency, in one column, and what is missing stays missing.
 """
 
 from tacit.integrations.files import read_table

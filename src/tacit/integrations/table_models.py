@@ -18,6 +18,7 @@ class TableModel:
     regressor: str
     space: Callable[[int], dict[str, Any]]  # of the number of training rows
     fixed: dict[str, Any]
+    trees: bool = False  # takes missing cells, and a category as one column
 
 
 MODELS = {
@@ -37,6 +38,7 @@ MODELS = {
             "max_iter": Int(20, 200, log=True),
         },
         {"early_stopping": False, "random_state": 0},
+        trees=True,
     ),
     "forest": TableModel(
         "sklearn.ensemble.RandomForestClassifier",
@@ -47,6 +49,7 @@ MODELS = {
             "max_features": Float(0.1, 1.0),
         },
         {"n_estimators": 100, "random_state": 0},
+        trees=True,
     ),
     "svm": TableModel(
         "sklearn.svm.SVC",

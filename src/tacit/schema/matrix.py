@@ -41,9 +41,12 @@ class Numbers:
     width = 1
 
     def write(self, values: Floats, out: Floats) -> None:
+        self.write_gaps(np.where(np.isfinite(values), values, self.median), out)
+
+    def write_gaps(self, values: Floats, out: Floats) -> None:
+        """The same, with nan for a missing number."""
         with np.errstate(all="ignore"):  # a difference may overflow, and is then as far as can be
-            away = (np.where(np.isfinite(values), values, self.median) - self.mean) / self.deviation
-        out[:, 0] = np.clip(away, -FURTHEST, FURTHEST)
+            out[:, 0] = np.clip((values - self.mean) / self.deviation, -FURTHEST, FURTHEST)
 
 
 @dataclass(frozen=True)
@@ -68,23 +71,31 @@ class Categories:
         known = np.flatnonzero(codes >= 0)
         out[known, np.asarray(self.places)[codes[known]]] = 1.0
 
+    def write_gaps(self, codes: NDArray[np.int32], out: Floats) -> None:
+        """One column: the place of the category, the most frequent first; nan for a missing one."""
+        out[:, 0] = np.array([*self.places, np.nan])[codes]  # -1 is the last
+
 
 @dataclass(frozen=True)
 class Matrix:
-    """How the columns of a schema become columns of numbers. Fitted on training rows, then the same for all."""
+    """How the columns of a schema become columns of numbers. Fitted on training rows, then the same for all.
+
+    With ``gaps``, for trees: every column stays one column, and what is missing stays missing.
+    """
 
     schema: Schema
     columns: tuple[Numbers | Categories, ...]
+    gaps: bool = False
 
     @classmethod
-    def fit(cls, schema: Schema, X: Any) -> tuple[Matrix, Floats]:
+    def fit(cls, schema: Schema, X: Any, *, gaps: bool = False) -> tuple[Matrix, Floats]:
         """By training rows; and those rows encoded."""
         arrays = _encode(schema.columns, divide(X, schema.form, schema.columns))
         made = [
             Categories.of(a, len(c.categories)) if c.kind == "category" else Numbers.of(a)
             for c, a in zip(schema.columns, arrays, strict=True)
         ]
-        fitted = cls(schema, tuple(made))
+        fitted = cls(schema, tuple(made), gaps)
         return fitted, fitted._join(arrays)
 
     def encode(self, X: Any) -> Floats:
@@ -92,10 +103,11 @@ class Matrix:
         return self._join(_encode(self.schema.columns, divide(X, self.schema.form, self.schema.columns)))
 
     def _join(self, arrays: list[Any]) -> Floats:
-        edges = np.cumsum([0, *(c.width for c in self.columns)])
+        edges = np.cumsum([0, *(1 if self.gaps else c.width for c in self.columns)])
         matrix = np.empty((len(arrays[0]), edges[-1]))
         for array, column, low, high in zip(arrays, self.columns, edges, edges[1:], strict=False):
-            column.write(array, matrix[:, low:high])
+            write = column.write_gaps if self.gaps else column.write
+            write(array, matrix[:, low:high])
         return matrix
 
 
