@@ -24,8 +24,8 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Simulation
 from tacit.schema import Schema
 from tacit.trainers.descent import LOGISTIC, DescentTrainer
-from tacit.trainers.secret_search import SECRET
-from tacit.trainers.train import PERSON, RECORD, STATED, train
+from tacit.trainers.secret_search import DURATION, SECRET
+from tacit.trainers.train import NAMED, PERSON, RECORD, STATED, train
 
 
 def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> None:
@@ -44,8 +44,8 @@ def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> 
     assert value.details["baseline_of"].startswith("always ")
 
 
-def test_with_hidden_runs_nothing_need_stay_secret() -> None:
-    assert quick(table(), hide_runs=True).guarantee.assumptions == ()
+def test_with_hidden_runs_only_their_time_must_stay_secret() -> None:
+    assert quick(table(), hide_runs=True).guarantee.assumptions == (DURATION,)
 
 
 def test_a_declared_schema_costs_nothing_and_is_all_that_is_known() -> None:
@@ -77,7 +77,8 @@ def test_persons_are_divided_whole_and_named_in_the_guarantee() -> None:
     data = table()
     persons = np.repeat(np.arange(1000), 3)
     release = quick(data, groups=persons)
-    assert release.guarantee.unit == PERSON
+    assert (release.guarantee.unit, release.guarantee.premises) == (PERSON, (NAMED,))
+    assert "150 test persons" in str(release.value)
     assert release.value.details["records"] == 700
     assert release.value.details["test"] == 150
 

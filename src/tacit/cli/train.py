@@ -30,7 +30,7 @@ NAMES = ", ".join(TRAINERS)
 
 
 def train_command(
-    table: Annotated[Path, typer.Option(help="A CSV or Parquet table; every row of it is protected.")],
+    table: Annotated[Path, typer.Option(help="A CSV, Parquet or Excel table; every row of it is protected.")],
     target: Annotated[str, typer.Option(help="Column of the table to predict.")],
     model: Annotated[
         str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=complete(*TRAINERS))
@@ -46,7 +46,7 @@ def train_command(
     rate: Annotated[list[str] | None, typer.Option(help="For balanced and auc: label=share, one for each.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Of one loss, if not the widest.")] = None,
     hide_runs: Annotated[
-        bool, typer.Option("--hide-runs", help="Always do the most runs; nothing need be hidden.")
+        bool, typer.Option("--hide-runs", help="Always do the most runs: their number need not be hidden.")
     ] = False,
     ledger: MaybeLedger = None,
     ledger_name: LedgerName = "default",
@@ -68,6 +68,7 @@ def train_command(
     from tacit.identity import DataIdentity
     from tacit.integrations.files import read_table
     from tacit.metrics import find
+    from tacit.persons import number_persons
     from tacit.privacy.guarantee import Budget, remarks_on
     from tacit.privacy.ledger import Ledger
     from tacit.schema import Schema
@@ -82,11 +83,14 @@ def train_command(
         raise BadInput(f"the table has no column {', '.join(map(repr, missing))} among its {rows.shape[1]} columns")
     groups = rows[person] if person else None
     budget = Budget.approximate(epsilon, delta)
-    units = len(rows) if groups is None else int(groups.nunique())
+    units = len(rows) if groups is None else int(number_persons(groups, len(rows)).max()) + 1
     for said in remarks_on(budget, units):
         remark(said, quiet)
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
-    remark(f"{len(rows)} rows, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)
+    whose = f"{units} persons" if person else f"{units} rows"
+    remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)
+    if not hide_runs:
+        remark(f"about {runs:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
     kept = (
         f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
         if out

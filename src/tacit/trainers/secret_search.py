@@ -31,6 +31,7 @@ Value = TypeVar("Value")
 
 SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
 SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
+DURATION = "how long the search took stays secret: it tells of the settings that were tried"
 CERTIFICATE = "certificate.json"
 
 
@@ -53,7 +54,7 @@ class SecretSearch:
     def guarantee(self) -> Guarantee:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, self.unit)
-        assumed = (*(() if self.hide_runs else (SECRET,)), *self.assumptions)
+        assumed = (DURATION if self.hide_runs else SECRET, *self.assumptions)
         budget = self.cost.budget
         return Guarantee(budget, self.unit, assumed, SOURCE, budget.delta, premises=self.premises)
 

@@ -113,7 +113,7 @@ def select(
     Guarantee. (epsilon, delta) for one record replaced, whichever part it is in, for the model, its hyper-parameters
     and all scores together. Premises, on the certificate: the training costs what is stated; it does not fail or take
     longer because of one record; each loss depends on its own record alone; no record is in two parts. And the number
-    of runs stays secret, unless ``hide_runs`` does all that could happen.
+    of runs stays secret, unless ``hide_runs`` does all that could happen; how long they took stays secret in any case.
     Follows. docs/proofs/selection.md.
     Edges. An objective that raises, or returns what is not one number per record, counts as a run with the worst score,
     silently: how is private. With ``noise=tacit.Simulation(0)``, on rows that were made up, it raises. ``out`` holds

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 STATED = "the trainer costs no more than it says, one training record replaced"
 TIME = "how long a training takes does not depend on one record"
+NAMED = "all rows of a person bear that person's name"
 RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
 SHARES = (0.7, 0.15, 0.15)
 LOUD = 0.1  # noise on a validation score, in units of the loss
@@ -90,8 +91,8 @@ def train(
 
     Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
     whatever it was used for: training, choosing hyper-parameters, scoring. It covers the model, its hyper-parameters
-    and its score. Premise: the number of runs and the time they took stay secret; with ``hide_runs`` all runs that
-    could happen are done, and nothing need be hidden.
+    and its score. Assumption: the number of runs and the time they took stay secret; with ``hide_runs`` all runs that
+    could happen are done, so that their number is public, and only the time must stay secret.
     Follows. Liu and Talwar (2019), Papernot and Steinke (2022); the bound is docs/proofs/selection.md.
     Edges. The number of records (or persons) and the names of the columns are public. Of a person with several rows one
     row trains. A label that does not fit counts as wrong. ``out`` is a folder for the model, the certificate and, until
@@ -122,7 +123,7 @@ def train(
     )
     job.rehearse()
     if not noise.simulated:
-        warn_of_weakness(budget, len(set(np.asarray(groups).tolist())) if groups is not None else len(labels))
+        warn_of_weakness(budget, training.units + validation.units + test.units)
     paying = as_ledger(ledger)
     return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress), write_model)
 
@@ -170,7 +171,8 @@ class Training:
     def secret(self) -> SecretSearch:
         trainer = self.trainer
         own = () if type(trainer).__module__.startswith("tacit.trainers.") else (STATED, TIME)
-        premises, name = (*own, *trainer.premises), f"train {trainer.name}"
+        whose = (NAMED,) if self.unit == PERSON else ()
+        premises, name = (*own, *trainer.premises, *whose), f"train {trainer.name}"
         return SecretSearch(name, self.cost, self.unit, self.noise, self.hide_runs, trainer.assumptions, premises)
 
     def rehearse(self) -> None:
@@ -276,6 +278,7 @@ class Training:
             replace(reading, spread=0.0).reach(told, 1.96 * noise) / 1.96,
             reading.reach(told, 1.96 * sampling) / 1.96,
             {
+                "of": "persons" if self.unit == PERSON else "rows",
                 "records": self.table.training.units,
                 "test": persons,
                 "baseline": reading.read(scoring.mean_in_units(baseline.loss)),

@@ -96,10 +96,11 @@ class Trained:
         width = max(len(name) for name in (*self.params, self.metric))
         shown = {n: f"{v:.5g}" if isinstance(v, float) else str(v) for n, v in self.params.items()}
         lines = [f"Released: {self.model.trainer}", *(f"  {n:{width}}  {v}" for n, v in shown.items())]
-        lines.append(f"  {self.metric:{width}}  {self.score:.4g} ± {self.half_width:.2g} (95%, for new rows)")
+        of = self.details.get("of", "rows")
+        lines.append(f"  {self.metric:{width}}  {self.score:.4g} ± {self.half_width:.2g} (95%, for new {of})")
         lines.append(
             f"  of which noise for privacy ± {1.96 * self.deviation:.2g}, and ± {1.96 * self.sampling:.2g} because "
-            f"{self.details.get('test', 'the')} test rows are a sample"
+            f"{self.details.get('test', 'the')} test {of} are a sample"
         )
         if "baseline" in self.details:
             base = f"{self.details['baseline']:.4g}, about: {self.details['baseline_of']}"

@@ -51,11 +51,12 @@ def _release(value: dict[str, Any]) -> str:
         rows.append(("without the model", f"{details['baseline']:.4g}"))
     rows += [(name, number(v, 4)) for name, v in value["params"].items()]
     base = f" Without the model: {escape(str(details['baseline_of']))}." if "baseline" in details else ""
+    of = escape(str(details.get("of", "rows")))
     return (
         f"<h1>{escape(value['trainer'][0].upper() + value['trainer'][1:])}</h1>{figures(rows)}"
-        f'<p class="soft">The score is the mean over {details["test"]} test rows that no step before saw: '
-        f"± {noise:.2g} of it is noise for privacy, ± {sampling:.2g} is there because the rows are a sample.{base} "
-        f"{details['records']} rows trained. The model is in <code>model.joblib</code>, its numbers "
+        f'<p class="soft">The score is the mean over {details["test"]} test {of} that no step before saw: '
+        f"± {noise:.2g} of it is noise for privacy, ± {sampling:.2g} is there because they are a sample.{base} "
+        f"{details['records']} {of} trained. The model is in <code>model.joblib</code>, its numbers "
         f"in <code>model.json</code> where it has that form; their digest is in the certificate.</p>"
     )
 
