@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from tacit.audit.game import Game, Outputs
-from tacit.audit.games import fronts, mechanisms, one_run, others, trained, tuned
+from tacit.audit.games import fronts, mechanisms, metrics, one_run, others, trained, tuned
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError, name_type
 from tacit.methods.registry import METHODS
@@ -32,6 +32,10 @@ GAMES: dict[str, Callable[[], Game | OneRun]] = {
     "optuna": tuned.optuna_users,
     "observed-one-run": one_run.observed_canaries,
     **{name: partial(tuned.of_method, name) for name, method in METHODS.items() if method.neighbours},
+    "auc": metrics.pairs,
+    "balanced": metrics.class_rates,
+    "persons": metrics.persons,
+    "persons-pool": metrics.persons_pool,
     "noisy-projection": others.noisy_projection,
     "projection": others.projection,
     "private-answers": others.private_answers,
