@@ -4,7 +4,8 @@ No setting is better than another (see _coverage.py), so what is chosen is chose
 records. "noise" is the interval about the mean of these very records, "new data" the one about the mean of the
 population from which they were drawn. Both should hold in 95% of the runs, and in at least 93%; where an interval
 holds for all observations at once it may hold more often. In brackets the 95% interval of the share (Clopper and
-Pearson). A score that is minimised, and one that is maximised. Kusner's score is that of the best setting tried, at
+Pearson). Where 95% hold, fewer than 93% of 400 are seen once in 25 times, and there are many rows: a path that falls
+below is run 2,000 times more with fresh seeds, and both shares are shown. A score that is minimised, and one that is maximised. Kusner's score is that of the best setting tried, at
 epsilon 20.
 """
 
@@ -28,7 +29,7 @@ TITLE = "Coverage of the 95% intervals of released scores, 400 simulated runs a 
 LONG = True
 REPEATS = 400
 
-LEAST, WORKERS = 93.0, 4
+LEAST, MORE, WORKERS = 93.0, 2000, 4
 DIRECTIONS = ("minimize", "maximize")
 KUSNER: dict[str, Any] = {"budget": tacit.Budget.approximate(20.0, 1e-6), "candidates": 32, "prior_mean": 0.1}
 KUSNER |= {"prior_scale": 0.05}
@@ -67,25 +68,28 @@ def figure(name: str, covered: list[bool]) -> Figure:
     return Figure(name, 100 * k / n, "%", 100 * low, 100 * high, goal, note, goal=LEAST, better="more")
 
 
-def repeat(name: str, times: int) -> list[Covered]:
+def count(name: str, runs: list[Covered]) -> list[Figure]:
+    """How many runs each interval of a path held in; Kusner's algorithms print none for new data."""
+    held = {"noise": [r.noise for r in runs], "new data": [r.new_data for r in runs]}
+    return [figure(f"{name}: {what}", v) for what, v in held.items() if what == "noise" or "kusner" not in name]
+
+
+def repeat(name: str, times: int, first: int = 0) -> list[Covered]:
     """That many runs of a path, with one thread."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         once = list_paths()[name]
-        runs = [once(seed) for seed in range(times)]
+        runs = [once(seed) for seed in range(first, first + times)]
     print(f"  {name}: {sum(r.noise for r in runs)}, {sum(r.new_data for r in runs)} of {times}", flush=True)
     return runs
 
 
 def run(repeats: int) -> list[Figure]:
-    figures: list[Figure] = []
     with ProcessPoolExecutor(WORKERS) as workers:
         jobs = {name: workers.submit(repeat, name, repeats) for name in list_paths()}
         results = {name: job.result() for name, job in jobs.items()}
-    for name, runs in results.items():
-        made = [figure(f"{name}: noise", [r.noise for r in runs])]
-        if not name.startswith("tune kusner"):  # prints no interval for new data
-            made.append(figure(f"{name}: new data", [r.new_data for r in runs]))
-        figures += made
-    return figures
+        low = [n for n, runs in results.items() if any(f.value < LEAST for f in count(n, runs))]
+        again = {f"{n}, again": workers.submit(repeat, n, MORE, repeats) for n in low if repeats >= REPEATS}
+        results |= {name: job.result() for name, job in again.items()}
+    return [f for name, runs in sorted(results.items()) for f in count(name, runs)]
