@@ -5,8 +5,8 @@ records. "noise" is the interval about the mean of these very records, "new data
 population from which they were drawn. Both should hold in 95% of the runs, and in at least 93%; where an interval
 holds for all observations at once it may hold more often. In brackets the 95% interval of the share (Clopper and
 Pearson). Where 95% hold, fewer than 93% of 400 are seen once in 25 times, and there are many rows: a path that falls
-below is run 2,000 times more with fresh seeds, and both shares are shown. A score that is minimised, and one that is maximised. Kusner's score is that of the best setting tried, at
-epsilon 20.
+below is run 2,000 times more with fresh seeds, and both shares are shown. A score that is minimised, and one that is
+maximised. Kusner's score is that of the best setting tried, at epsilon 20.
 """
 
 from __future__ import annotations
