@@ -13,8 +13,8 @@ import tacit
 from tacit.methods.registry import METHODS
 from tacit.pareto import PrivateTest
 from tacit.privacy.accounting import Filter, compose
+from tacit.privacy.gradient_mean import GradientMean
 from tacit.privacy.mean import BoundedMean
-from tacit.run.shards import GradientMean
 from tacit.trainers import SHIPPED, TRAINERS
 from tacit.trainers import load as load_algorithm
 

@@ -25,8 +25,9 @@ from tacit.methods import surrogate
 from tacit.outsource.curator.transform import NoisyProjection
 from tacit.outsource.protocol.frames import HEAD, frame, pack
 from tacit.outsource.protocol.wire import Answers, Query
+from tacit.privacy.gradient_mean import Clipped
 from tacit.privacy.noise import Exact
-from tacit.run import shards
+from tacit.run.engine import Reducer
 
 N, STEPS = 300, 50
 Counts = Counter[str]
@@ -179,9 +180,9 @@ def test_a_step_of_gibo_costs_two_evaluations_and_one_draw_a_dimension(
 @pytest.mark.parametrize("records", [100, 100_000])
 def test_a_shard_answers_with_as_many_numbers_as_dimensions_whatever_it_holds(records: int) -> None:
     d, places = 3, 6
-    clipped = shards.Clipped(np.ones((d, places)), 1.0)
+    clipped = Clipped(np.ones((d, places)), 1.0)
     listed = [{"x0": 0.1 * i} for i in range(places)]
-    total, counted = shards._part_gradients(lambda params: np.full(records, params["x0"]), listed, clipped)
+    total, counted = Reducer(clipped)(lambda params: np.full(records, params["x0"]), listed)
     assert (len(total), counted) == (d, records)
     # a whole number takes at most 2 + 8 bytes here, the count 3 to 5, the frame of a list in a tuple 24
     assert len(pickle.dumps((total, counted), protocol=5)) <= 24 + 10 * d + 5

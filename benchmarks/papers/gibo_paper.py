@@ -17,8 +17,8 @@ from benchmarks import Figure
 from benchmarks.papers._gibo_lengths import lengthscales, noisy_evaluations
 from benchmarks.papers._gibo_machines import machines, penalties
 from benchmarks.papers._gibo_paper import PLOTS, Recorder, descend, draw_steps, held
+from tacit.privacy.gradient_mean import STEPS
 from tacit.privacy.noise import Simulation
-from tacit.run.shards import STEPS
 
 TITLE = "DP-GIBO: the experiments and claims of Sopa et al. (2025)"
 LONG = True

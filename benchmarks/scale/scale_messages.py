@@ -21,7 +21,7 @@ from tacit.outsource.protocol.wire import Answers, Query
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mean import BoundedMean
-from tacit.run.shards import _part_gradients, _part_losses
+from tacit.run.engine import Reducer, answer_question
 from tacit.space import Float, Space
 
 TITLE = "Scale: bytes that cross the network for each step"
@@ -42,7 +42,7 @@ def space(d: int) -> Space:
 def observed(d: int) -> list[Figure]:
     params = space(d).params(np.full((1, d), 0.123456789))[0]
     mean = BoundedMean(RECORDS, (0.0, 1.0), budget=Budget.gdp(1.0))
-    told = size(_part_losses(lambda p: np.full(1000, 0.5), mean, params))
+    told = size(answer_question(0, lambda p: np.full(1000, 0.5), [params], Reducer(mean)))
     note = "for each shard and trial, whatever the shard holds; the mechanism's public constants go with it"
     return [
         Figure(f"private observations, parameters to a worker, {d} dimensions", float(size(params)), "bytes",
@@ -59,7 +59,7 @@ def descending(d: int) -> list[Figure]:
     clipped = clipping_of(made, DescentSettings.of({}, (0.0, 1.0), where), False)
     listed = where.params(made.points)
     slopes = np.random.default_rng(0).normal(size=(1000, d))
-    told = size(_part_gradients(lambda p: slopes @ np.array(list(p.values())), listed, clipped))
+    told = size(answer_question(0, lambda p: slopes @ np.array(list(p.values())), listed, Reducer(clipped)))
     places = len(listed)
     losses = f"{8 * RECORDS * places:,} bytes for the losses of 1,000,000 records at {places} places"
     return [

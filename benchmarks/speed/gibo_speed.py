@@ -24,9 +24,10 @@ from tacit.methods.gibo import GradientSearch, release
 from tacit.methods.gibo.design import DescentSettings
 from tacit.methods.task import Task
 from tacit.objective import Objective
+from tacit.privacy.gradient_mean import Clipped
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
-from tacit.run.shards import Clipped, Shards
+from tacit.run.shards import Shards
 from tacit.space import Float, Space
 
 TITLE = "DP-GIBO: seconds per design and step, scaling, and ten million records in shards"

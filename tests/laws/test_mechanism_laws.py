@@ -19,13 +19,13 @@ from scipy.stats import beta
 import tacit
 from tacit.errors import BudgetRefused, LedgerError
 from tacit.privacy.accounting import compose, split
+from tacit.privacy.gradient_mean import GradientMean
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace, Mechanism
 from tacit.privacy.noise import EXACT, Simulation
 from tacit.privacy.release import digest
-from tacit.run.shards import GradientMean
 
 
 @dataclass(frozen=True)

@@ -1,103 +1,31 @@
-"""Clipped sums: bounded in floating point whatever the losses are, and the same however records are grouped."""
+"""Sums that are the same however records are grouped and wherever the groups are."""
 
 from __future__ import annotations
 
 import math
+import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import optuna
+import pandas
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from shard_parts import Part
 
 import tacit
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective
+from tacit.privacy.gradient_mean import Clipped
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Simulation
-from tacit.run.shards import STEPS, Clipped, GradientMean, Shards, gradient_total, loss_total, reach
-
-anything = st.one_of(
-    st.floats(),
-    st.sampled_from([math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7976931348623157e308, 5e-324, 0.0, -0.0, 1e-200]),
-)
-some_weights = arrays(np.float64, (3, 4), elements=st.floats(-1e6, 1e6))
-some_losses = arrays(np.float64, (4, 3), elements=anything)
-
-
-def norm_of(whole: list[int]) -> float:
-    return math.sqrt(sum(x * x for x in whole))
-
-
-@settings(max_examples=300, deadline=None)
-@given(some_weights, some_losses, arrays(np.float64, (4,), elements=anything), st.floats(1e-6, 1e6))
-def test_one_record_moves_the_sum_by_at_most_twice_the_reach(weights, losses, other, clip) -> None:
-    clipped, neighbour = Clipped(weights, clip), losses.copy()
-    neighbour[:, 1] = other
-    with np.errstate(over="raise", invalid="raise", divide="raise"):
-        moved = [a - b for a, b in zip(clipped.total(list(losses)), clipped.total(list(neighbour)), strict=True)]
-        alone = clipped.total([row[1:2] for row in losses])
-    assert norm_of(moved) <= 2 * clipped.reach
-    assert norm_of(alone) <= clipped.reach
-
-
-@settings(max_examples=100, deadline=None)
-@given(some_weights, arrays(np.float64, (4, 9), elements=anything), st.integers(0, 9))
-def test_sums_of_groups_add_to_the_sum_of_all_exactly(weights, losses, cut) -> None:
-    clipped = Clipped(weights, 1.0)
-    left, right = clipped.total(list(losses[:, :cut])), clipped.total(list(losses[:, cut:]))
-    assert [a + b for a, b in zip(left, right, strict=True)] == clipped.total(list(losses))
-
-
-def test_the_slack_for_rounding_is_about_one_part_in_a_thousand_million() -> None:
-    for d in (1, 33, 1000):
-        assert STEPS < reach(d) < STEPS * (1 + 1e-8)
-
-
-def test_gradients_are_clipped_to_the_norm_and_otherwise_left_alone() -> None:
-    weights = np.array([[2.0, -2.0, 0.0], [0.0, 1.0, -1.0]])
-    losses = np.array([[0.3, 5.0, 0.1], [0.1, 1.0, 0.1], [0.0, 9.0, 0.1]])
-    g = weights @ losses
-    expected = (g * np.minimum(1, 1.0 / np.maximum(np.linalg.norm(g, axis=0), 1e-300))).sum(axis=1)
-    found = np.array(Clipped(weights, 1.0).total(list(losses))) / STEPS
-    np.testing.assert_allclose(found, expected, atol=3 * 2.0**-32)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_record_with_a_loss_that_is_not_finite_contributes_nothing(bad) -> None:
-    clipped, losses = Clipped(np.array([[1.0, -1.0]]), 1.0), np.array([[0.5, 0.5], [0.2, 0.2]])
-    spoiled = losses.copy()
-    spoiled[0, 1] = bad
-    assert clipped.total(list(spoiled)) == clipped.total([row[:1] for row in losses])
-
-
-def test_a_huge_loss_keeps_its_direction() -> None:
-    weights = np.array([[3.0, 0.0], [0.0, 4.0]])
-    found = np.array(Clipped(weights, 2.0).total([np.array([1e300]), np.array([1e300])])) * 2.0 / STEPS
-    np.testing.assert_allclose(found, [1.2, 1.6], rtol=1e-9)
-
-
-def test_the_noise_is_that_of_the_formula() -> None:
-    for n, clip, mu, d in ((50, 1.0, 0.5, 5), (4500, 0.3, 1.0, 10), (10_000_000, 7.0, 0.1, 33)):
-        assert GradientMean(n, clip=clip, size=d, budget=Budget.gdp(mu)).scale == pytest.approx(
-            2 * clip / (n * mu), rel=2e-8
-        )
-
-
-def test_the_drawn_noise_has_that_deviation() -> None:
-    """False alarm: below 1e-6, by the chi-square with 40,000 degrees of freedom."""
-    mean = GradientMean(100, clip=2.0, size=4, budget=Budget.gdp(1.0), noise=Simulation(0))
-    drawn = np.array([mean.draw([0, 0, 0, 0]) for _ in range(10_000)])
-    assert drawn.std() == pytest.approx(mean.scale, rel=0.02)
-    exact = GradientMean(100, clip=2.0, size=4, budget=Budget.gdp(1.0))
-    drawn = np.array([exact.draw([0, STEPS, 0, 0]) for _ in range(500)])
-    assert drawn.std(axis=0) == pytest.approx(np.full(4, exact.scale), rel=0.2)
-    assert drawn.mean(axis=0)[1] == pytest.approx(2.0 / 100, abs=6 * exact.scale / math.sqrt(500))
+from tacit.run import frames
+from tacit.run.frames import FileRows
+from tacit.run.shards import Shards, gradient_total, loss_total
 
 
 def problem(n: int = 700, d: int = 4):
@@ -215,11 +143,131 @@ def test_an_executor_that_cannot_send_the_objective_says_so_without_quoting_it()
     assert "lambda" not in str(caught.value)
 
 
-def test_dask_workers_hold_their_own_records() -> None:
-    distributed = pytest.importorskip("distributed")
-    data, clipped, listed = problem()
-    whole = gradient_total(Objective(Part(data), 700, (0, 1)), listed, clipped, executor=None, memory={})
-    with distributed.Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client:
-        futures = client.scatter([Part(part) for part in np.split(data, (100, 350))])
-        asked = Objective(Shards(futures), 700, (0, 1))
-        assert gradient_total(asked, listed, clipped, executor=client.get_executor(), memory={}) == whole
+def test_a_part_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    data, _, _ = problem()
+    part = Part(data)
+    with pytest.raises(BadInput, match="given twice"):
+        Shards([part, Part(data), part])
+    files = write_files(tmp_path, data, 2)
+    (tmp_path / "again.parquet").hardlink_to(files[0])
+    with pytest.raises(BadInput, match="stands twice"):
+        Shards.from_parquet(tmp_path)
+    with pytest.raises(BadInput, match="given twice"):
+        Shards([FileRows(str(files[0])), FileRows(str(files[0]))])
+
+
+def write_files(folder: Path, data: np.ndarray, many: int, rows: int = 100) -> list[Path]:
+    paths = [folder / f"{i:02d}.parquet" for i in range(many)]
+    for path, part in zip(paths, np.array_split(data, many), strict=True):
+        pandas.DataFrame(part, columns=list("abcd")).to_parquet(path, row_group_size=rows)
+    return paths
+
+
+def score(model: np.ndarray, frame: pandas.DataFrame) -> np.ndarray:
+    losses: np.ndarray = ((frame[list("abcd")].to_numpy() - model) ** 2).mean(axis=1)
+    return losses
+
+
+def train(params: dict) -> np.ndarray:
+    return np.array(list(params.values()))
+
+
+@pytest.mark.parametrize("cluster", [None, ProcessPoolExecutor])
+@pytest.mark.parametrize("method", ["observed", "pool", "gibo", "staged", "nonprivate"])
+def test_files_are_scored_in_parts_by_a_model_that_is_trained_once(tmp_path: Path, method: str, cluster) -> None:
+    data, _, _ = problem()
+    write_files(tmp_path, data, 3)
+    space = {name: tacit.Float(0.0, 1.0) for name in "abcd"}
+    options = {"staged": {"pool": 3}, "gibo": {"scan": 0}}.get(method, {})
+    usual = {"bounds": (0.0, 3.0), "budget": Budget.gdp(5.0), "trials": 3, "progress": False, "method": method}
+    usual |= {"noise": Simulation(3), "accept_noise": True, **options}
+    usual |= {"budget": None} if method == "nonprivate" else {}
+    trainings = []
+
+    def fit(params: dict) -> np.ndarray:
+        trainings.append(params)
+        return train(params)
+
+    whole = tacit.tune(Part(data), space, records=700, **{**usual, "noise": Simulation(3)}).value.to_json()
+    with cluster(2) if cluster else nullcontext() as pool:
+        made = tacit.tune(score, space, train=fit, records=str(tmp_path / "*.parquet"), cluster=pool, **usual)
+    assert made.value.to_json() == whole
+    assert len(trainings) == {"observed": 3, "pool": 3, "staged": 6, "nonprivate": 3}.get(method, len(trainings))
+
+
+def test_large_files_are_divided_between_their_row_groups(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(frames, "LEAST", 250)
+    data, _, _ = problem()
+    write_files(tmp_path, data, 1)
+    shards = Shards.from_parquet(tmp_path, columns=["a", "b"])
+    assert [part.groups for part in shards.parts] == [(0, 1, 2), (3, 4, 5), (6,)]
+    assert (shards.counts, shards.records) == ([300, 300, 100], 700)
+    rows = np.concatenate([block.to_numpy() for part in shards.parts for block in part.read_blocks()])
+    np.testing.assert_array_equal(rows, data[:, :2])
+
+
+def test_an_optuna_study_is_scored_where_the_records_are(tmp_path: Path) -> None:
+    data, _, _ = problem()
+    write_files(tmp_path, data, 3)
+
+    def suggest(trial: optuna.Trial) -> np.ndarray:
+        return np.array([trial.suggest_float(name, 0.0, 1.0) for name in "abcd"])
+
+    usual = {"bounds": (0.0, 3.0), "budget": Budget.gdp(5.0), "trials": 3}
+    found = []
+    with ThreadPoolExecutor(2) as pool:
+        shards = Shards.from_parquet(tmp_path, cluster=pool)
+        for arguments in (
+            {"objective": lambda trial: Part(data)(dict(enumerate(suggest(trial)))), "records": 700},
+            {"objective": score, "train": suggest, "records": shards},
+            {"objective": shards_of(data, 100, 200), "train": lambda t: dict(enumerate(suggest(t))), "records": 700},
+        ):
+            study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+            study.optimize(tacit.private(**arguments, **usual, noise=Simulation(1)), n_trials=3)
+            found.append([t.value for t in study.trials])
+    assert found[0] == found[1] == found[2]
+
+
+def test_what_cannot_be_scored_in_parts_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
+    data, _, _ = problem()
+    write_files(tmp_path, data, 2)
+    space, usual = {"a": tacit.Float(0.0, 1.0)}, {"bounds": (0.0, 1.0), "budget": Budget.gdp(5.0), "trials": 3}
+    for arguments, why in (
+        ({"records": str(tmp_path / "*.parquet")}, "need train=function"),
+        ({"records": 700, "train": train}, "records says where they are"),
+        ({"records": 700, "cluster": "tcp://localhost:1"}, "a cluster needs records in parts"),
+        ({"records": str(tmp_path / "*.csv"), "train": train}, "no Parquet file"),
+        ({"records": Shards([data]), "train": train}, "must be known before anything is paid"),
+        ({"records": data, "train": train}, "records must be a number, a pattern"),
+        ({"records": str(tmp_path), "train": train, "cluster": "somewhere"}, "cluster must be a Dask client"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            tacit.tune(score, space, **usual, **arguments)
+    (tmp_path / "bad.parquet").write_text("patient 17")
+    with pytest.raises(BadInput, match=r"bad.parquet is no Parquet file") as caught:
+        Shards.from_parquet(tmp_path)
+    assert "patient" not in str(caught.value)
+    future = SimpleNamespace(key="x")
+    with pytest.raises(BadInput, match="give train=function"):
+        tacit.private(Shards([future]), records=7, **usual, accept_noise=True)
+
+
+def test_parts_that_change_their_number_of_records_are_refused() -> None:
+    sizes = iter([3, 4, 4, 3])
+    parts = Shards([lambda p: np.zeros(next(sizes)), lambda p: np.zeros(next(sizes))])
+    asked, mean = Objective(parts, 7, (0, 1)), BoundedMean(7, (0.0, 1.0), budget=Budget.gdp(1.0))
+    assert loss_total(asked, mean, {}) == 0
+    with pytest.raises(ObjectiveError, match="one loss for each of its 3 records"):
+        loss_total(asked, mean, {})
+
+
+class DiesInProcess:
+    def __call__(self, params: dict) -> np.ndarray:
+        os._exit(1)
+
+
+def test_a_worker_that_died_is_called_one() -> None:
+    asked = Objective(Shards([DiesInProcess()]), 1, (0, 1))
+    mean = BoundedMean(1, (0.0, 1.0), budget=Budget.gdp(1.0))
+    with ProcessPoolExecutor(1) as pool, pytest.raises(ObjectiveError, match="a worker died"):
+        loss_total(asked, mean, {}, executor=pool)

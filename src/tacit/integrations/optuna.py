@@ -29,6 +29,7 @@ from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Payment, Release, digest
 from tacit.run.evaluate import evaluate
+from tacit.run.shards import Shards
 from tacit.run.study import observed_trials
 from tacit.run.study_store import is_claimed
 from tacit.space import Space
@@ -45,12 +46,14 @@ _binding = threading.Lock()  # one thread begins a study; shared, so that a wrap
 
 
 def private(
-    objective: Callable[[Any], Any],
+    objective: Callable[..., Any],
     *,
     bounds: tuple[float, float],
     budget: Budget,
     trials: int,
-    records: int | None = None,
+    records: Any = None,
+    train: Callable[[Any], Any] | None = None,
+    cluster: Any = None,
     groups: Any = None,
     direction: str | None = None,
     ledger: LedgerLike = None,
@@ -63,6 +66,8 @@ def private(
     their mean. ``records``, ``bounds`` and ``trials``, the number of evaluations to pay for, are public.
     ``direction`` is that of the study. ``groups`` says whose each row is, where persons have several: each then has one
     loss, the mean of theirs, the unit is one person with all their rows, and ``records`` counts rows or is left out.
+    With ``train(trial)``, which suggests parameters here and makes a model, ``objective(model, frame)`` scores records
+    where they are, and ``records`` and ``cluster`` say where: see ``tacit.tune``.
 
     Guarantee. mu-GDP for one record replaced, unconditional, for everything in the study and all that is made of it:
     any sampler, the dashboard, the best trial. At most ``trials`` values are drawn per study, whatever threads,
@@ -87,7 +92,15 @@ def private(
     >>> release.value.score < 0.1, release.guarantee.unconditional, round(release.guarantee.epsilon(1e-6), 6)
     (True, True, 1.0)
     """
-    made = make_objective(objective, records, bounds, direction or "minimize", groups)  # refuses before any study
+    chosen = direction or "minimize"
+    made = make_objective(objective, records, bounds, chosen, groups, train=train, cluster=cluster)  # refuses first
+    if isinstance(made.function, Shards):
+        if made.function.train is None and not all(map(callable, made.function.parts)):
+            raise BadInput(
+                "parts that live elsewhere cannot ask a trial for parameters: give train=function, which suggests them "
+                "and returns what the parts are given. Nothing was spent"
+            )
+        objective = made.function
     terms = ObservationTerms(made.records, made.bounds, budget, trials, made.direction, made.basis)
     refuse_loud_noise(terms, accept_noise)
     if not noise.simulated:
@@ -131,7 +144,8 @@ class PrivateObjective:
             )
         terms = observations.terms
         rows = terms.records if self.groups is None else None
-        asked = make_objective(self._losses_at, rows, terms.bounds, terms.direction, self.groups)
+        shards = self.objective if isinstance(self.objective, Shards) else None
+        asked = make_objective(shards or self._losses_at, rows, terms.bounds, terms.direction, self.groups)
         refused = ""
         try:
             total = evaluate(asked, observations.mechanism, GuardedTrial(trial))  # type: ignore[arg-type]

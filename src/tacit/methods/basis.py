@@ -9,6 +9,7 @@ from tacit.errors import BadInput, interval
 from tacit.objective import LossFacts, Objective
 from tacit.persons import PersonLosses
 from tacit.privacy.guarantee import LOSSES, STEADY
+from tacit.run.shards import shards_of
 
 UNIT = "one validation record replaced"
 PERSON = "one person replaced, with all their validation rows"
@@ -45,13 +46,17 @@ def plural_of(basis: str) -> str:
 
 
 def make_objective(
-    function: Callable[[Any], Any],
-    records: int | None,
+    function: Callable[..., Any],
+    records: Any,
     bounds: tuple[float, float] | None,
     direction: str,
     groups: Any = None,
+    *,
+    train: Callable[[Any], Any] | None = None,
+    cluster: Any = None,
 ) -> Objective:
-    """The objective with its public facts: as given, as its function knows them, or by person."""
+    """The objective with its public facts: as given, as its function knows them, by person, or where records are."""
+    function, records = shards_of(function, records, train, cluster)
     facts = getattr(function, "facts", None)
     if isinstance(facts, LossFacts):
         if groups is not None:

@@ -36,7 +36,7 @@ from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import SIMULATED, Exponential, Laplace
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release, digest
-from tacit.run.evaluate import result, submit_losses
+from tacit.run.evaluate import is_elsewhere, result, submit_losses
 from tacit.run.folder import lock_folder
 from tacit.run.journal import Journal
 from tacit.run.private_state import PRIVATE, PrivateState
@@ -223,7 +223,8 @@ def evaluate_pool(task: Task, listed: list[Params], mean: BoundedMean, state: Pr
     totals = [state.load(f"candidate-{i}") for i in range(len(listed))]
     todo = [i for i, total in enumerate(totals) if total is None]
     executor, running = task.executor, dict[Future[int], int]()
-    width = 1 if executor is None else task.at_once or 2 * (getattr(executor, "_max_workers", None) or 1)
+    here = executor is None and not is_elsewhere(task.objective)
+    width = 1 if here else task.at_once or 2 * (getattr(executor, "_max_workers", None) or 1)
     done = len(listed) - len(todo)
     with progress_bar("evaluating", len(listed), done=done, wanted=task.progress) as advance:
         try:

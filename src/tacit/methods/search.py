@@ -37,7 +37,7 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest
-from tacit.run.evaluate import result, submit_losses
+from tacit.run.evaluate import is_elsewhere, result, submit_losses
 from tacit.run.folder import lock_folder
 from tacit.run.loop import run_trials
 from tacit.run.progress import trials_bar
@@ -187,7 +187,7 @@ def search_privately(
 
 
 def _width(task: Task) -> int:
-    if task.executor is None:
+    if task.executor is None and not is_elsewhere(task.objective):
         return 1
     return count("at_once", task.at_once or getattr(task.executor, "_max_workers", None) or 1)
 

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 
 def tune(
-    objective: Callable[[dict[str, Any]], Any],
+    objective: Callable[..., Any],
     space: Mapping[str, Any] | Space | Callable[[Any], Any],
     *,
     budget: Budget | None,
     trials: int,
-    records: int | None = None,
+    records: Any = None,
+    train: Callable[[dict[str, Any]], Any] | None = None,
     bounds: tuple[float, float] | None = None,
     groups: Any = None,
     direction: str = "minimize",
@@ -42,6 +43,7 @@ def tune(
     storage: Any = None,
     study_name: str = "tacit",
     executor: Executor | None = None,
+    cluster: Any = None,
     at_once: int | None = None,
     out: str | Path | None = None,
     progress: bool = True,
@@ -61,6 +63,12 @@ def tune(
     the mean of theirs, and ``records`` counts rows or is left out. A metric's own objective (``tacit.metrics``) needs
     no records and bounds. ``data`` names the data that the losses are of: a study that was begun on other data is then
     refused.
+
+    Where the records are too many for one machine, or must stay where they are: ``train(params)`` makes a model here,
+    once a trial, ``objective(model, frame)`` gives one loss for each record of a frame, and ``records`` says where they
+    are: a pattern of Parquet files, a Dask DataFrame, a Ray Dataset or ``tacit.Shards``. ``cluster`` is a Dask client,
+    an address, "ray" or an executor. The release is the same, to the last bit. ``train`` may hand its work to the
+    cluster, and return the future of a model.
 
     Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
     unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
@@ -84,7 +92,7 @@ def tune(
     """
     chosen = METHODS[choice("method", method, tuple(METHODS))]
     task = Task(
-        make_objective(objective, records, bounds, direction, groups),
+        make_objective(objective, records, bounds, direction, groups, train=train, cluster=cluster),
         as_space(space, method, candidates),
         budget,
         trials,

@@ -20,7 +20,9 @@ from tacit.privacy.mechanisms import LATTICE, Mechanism, one_of
 from tacit.privacy.noise import EXACT, Source, whole_gaussian
 
 STEPS = 1 << 32
-MOST_RECORDS = 1 << 30  # the sum, and noise of 2^30 times its range, fit 64 bits
+MOST_RECORDS = 1 << 40
+SPILL = 1 << 30  # records whose sum fits 64 bits; sums of more are whole numbers of any length
+BLOCK = 1 << 16  # records at a time, so that no memory is needed beyond a block
 
 
 class BoundedMean(Mechanism[float]):
@@ -85,9 +87,12 @@ class BoundedMean(Mechanism[float]):
         array = _array(losses)
         if array.ndim != 1 or array.dtype.kind not in "fiub":
             raise ObjectiveError(f"losses must be one number per record in one dimension, got {type_and_shape(array)}")
+        return sum(self._block(array[i : i + BLOCK]) for i in range(0, len(array), BLOCK))
+
+    def _block(self, losses: Any) -> int:
         low, high = self.bounds
         with np.errstate(all="ignore"):  # a loss past all floats warns as it becomes infinite, and would tell of itself
-            unit = np.clip(array.astype(float), low, high)
+            unit = np.clip(losses.astype(float), low, high)
         unit -= low
         unit /= self.width
         np.nan_to_num(unit, copy=False, nan=self.worst)

@@ -59,7 +59,7 @@ class Exact:
         return np.asarray(float_noise("gaussian", values.size, scale)(values.ravel()), float).reshape(values.shape)
 
     def gaussian_whole(self, value: int, scale: float) -> int:
-        return int(whole_gaussian(scale)(int(value)))
+        return int(value) + int(whole_gaussian(scale)(0))  # added here, where no sum is too long
 
     def gaussian_whole_array(self, values: Integers, scale: float) -> Integers:
         drawn = whole_gaussians(values.size, scale)(np.ascontiguousarray(values, np.int64).ravel())

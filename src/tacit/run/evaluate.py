@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
-from tacit.errors import ObjectiveError, TacitError
+from tacit.errors import TacitError
 from tacit.objective import Objective
 from tacit.privacy.mean import BoundedMean
+from tacit.run.engine import explain_failure
 from tacit.run.shards import Shards, loss_total, losses_future
 
 T = TypeVar("T")
@@ -22,10 +23,15 @@ def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any
 def submit_losses(
     executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]
 ) -> Future[int]:
-    """A future of the clipped sum; with shards, one task for each part."""
-    if executor is not None and isinstance(objective.function, Shards):
+    """A future of the clipped sum; with shards somewhere else, one task for each part."""
+    if isinstance(objective.function, Shards) and (executor is not None or is_elsewhere(objective)):
         return _guard(losses_future, executor, objective, mechanism, params)
     return submit(executor, evaluate, objective, mechanism, params)
+
+
+def is_elsewhere(objective: Objective) -> bool:
+    """Whether its records are asked by a cluster of their own."""
+    return isinstance(objective.function, Shards) and objective.function.cluster is not None
 
 
 def submit(executor: Executor | None, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -52,15 +58,4 @@ def _guard(act: Callable[..., T], *arguments: Any) -> T:
         raise
     except Exception as error:
         kind = error
-    raise _failure(kind)  # outside, so that it has no context: an executor's message may quote what was sent
-
-
-def _failure(error: Exception) -> ObjectiveError:
-    if isinstance(error, BrokenExecutor):
-        why = "a worker died: it was killed, ran out of memory, or the objective ended it"
-    else:
-        why = (
-            f"the executor could not run the objective ({type(error).__name__}): for processes it must be a function "
-            "that workers can import, with data that can be pickled"
-        )
-    return ObjectiveError(f"{why}. What was observed is kept in the study; run again with the same out or storage")
+    raise explain_failure(kind)  # outside, so that it has no context: an executor's message may quote what was sent

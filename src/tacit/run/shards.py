@@ -1,179 +1,231 @@
 """Records in groups that stay where they are, and sums that do not depend on how they are grouped.
 
-A shard answers with one vector of whole numbers: the sum over its records of clipped gradients (or one whole number,
-the sum of clipped losses). Whole numbers add exactly, in any order, so one process, an executor and many machines find
-the same sum to the last bit, and one record moves it by a bounded amount in floating point too.
-
-    n    records             m    places that were evaluated      B    clipping norm
-    d    parameters          G    weights (d, m) of the places    q    2^32, the steps in which B is counted
+A part answers with whole numbers alone: sums over its records of clipped losses, or of clipped gradients. Whole numbers
+add exactly, in any order, so one process, an executor and many machines find the same sum to the last bit, and one
+record moves it by a bounded amount in floating point too. How a part is asked is an engine's: see ``tacit.run.engine``.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, ObjectiveError, TacitError, positive, type_and_shape
+from tacit.errors import BadInput, ObjectiveError, TacitError, count, type_and_shape
 from tacit.objective import Objective, call_without_message
-from tacit.privacy.guarantee import Budget
-from tacit.privacy.mean import MOST_RECORDS, BoundedMean
-from tacit.privacy.mechanisms import LATTICE, Mechanism
-from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.gradient_mean import Clipped
+from tacit.privacy.mean import BoundedMean
+from tacit.run.clusters import count_dask, count_ray, find_engine
+from tacit.run.engine import Engine, Reducer, explain_failure, frames_of, settle
+from tacit.run.frames import FileRows, divide_files, find_files
 from tacit.space import Array, Params
-
-STEPS = 1 << 32
-BLOCK = 1024  # records at a time: the arrays of one block stay in a processor's cache
-HUGE, TINY = 1e100, 1e-140
 
 
 class Shards:
-    """An objective whose records are held in groups, each behind its own function ``params -> one loss per record``.
+    """Records that are held in groups, each where it is: in files, in processes, on workers of Dask or Ray, at sites.
 
-    Give it to ``tacit.tune`` in place of a function: ``records`` is then the number over all shards. With an
-    ``executor`` each shard is one task, and only its sum travels back. A part may be whatever the executor turns into
-    such a function on arrival, such as a Dask future of one: then the data never leave their worker.
+    A part is a function ``params -> one loss per record``, and the whole is then an objective for ``tacit.tune``; or it
+    is records, and then ``tacit.tune(score, space, train=train, records=Shards(...))`` trains here once a trial and
+    scores where the records are. A part may be a future of either on a Dask cluster, or an object reference of Ray.
+    ``counts`` are the public numbers of records; ``homes`` names each part's site, where sites have names; ``cluster``
+    is a Dask client or the address of its scheduler, "ray", or an executor.
 
-    Edges. A record must be in one shard only: in two it moves the sum twice as far as the noise is made for, and nobody
-    can see it here. Shards keep no losses between steps: with ``reuse``, earlier places are evaluated again.
+    Edges. A record must be in one part only: in two it moves the sum twice as far as the noise is made for, and only a
+    part that is given twice can be seen here. Parts keep no losses between steps: with ``reuse``, earlier places are
+    evaluated again. Parts that answer with another number of records than before are refused.
 
     >>> parts = Shards([lambda params: np.full(3, params["x"]), lambda params: np.zeros(2)])
     >>> parts({"x": 1.0}).tolist()
     [1.0, 1.0, 1.0, 0.0, 0.0]
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = tuple(parts)
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        *,
+        counts: Sequence[int] | None = None,
+        homes: Sequence[str | None] | None = None,
+        cluster: Any = None,
+        score: Callable[[Any, Any], Any] | None = None,
+        train: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.parts, self.homes, self.cluster, self.score, self.train = tuple(parts), homes, cluster, score, train
         if not self.parts:
             raise BadInput("Shards needs at least one part")
+        if len({_identity(part) for part in self.parts}) < len(self.parts):
+            raise BadInput(
+                "a part is given twice: its records would move the sum twice as far as the noise is made for. "
+                "Nothing was spent"
+            )
+        for name, given in (("counts", counts), ("homes", homes)):
+            if given is not None and len(given) != len(self.parts):
+                raise BadInput(f"{name} must have one entry for each of {len(self.parts)} parts, got {len(given)}")
+        self.counts: list[int | None] = [None] * len(self.parts)
+        if counts is not None:
+            self.counts = [count("counts", n, least=0) for n in counts]
+        self._engine: tuple[Any, Engine] | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_parquet(
+        cls, where: str | Path | Sequence[str | Path], *, columns: Sequence[str] | None = None, cluster: Any = None
+    ) -> Shards:
+        """The rows of Parquet files: a folder, a pattern such as 'stays/*.parquet', or a list.
+
+        Only names of files travel to workers, which must find them under the same names. Large files are divided
+        between their row groups, and every part is read a block at a time.
+        """
+        parts, counts = divide_files(find_files(where), columns)
+        return cls(parts, counts=counts, cluster=cluster)
+
+    @classmethod
+    def from_dask(cls, frame: Any, *, cluster: Any = None) -> Shards:
+        """The partitions of a Dask DataFrame, held in the memory of the workers that read them."""
+        placed = count_dask(frame, cluster)
+        return cls(placed.parts, counts=placed.counts, cluster=placed.cluster)
+
+    @classmethod
+    def from_ray(cls, dataset: Any) -> Shards:
+        """The blocks of a Ray Dataset, held by the nodes that read them."""
+        placed = count_ray(dataset)
+        return cls(placed.parts, counts=placed.counts, cluster="ray")
+
+    @property
+    def records(self) -> int | None:
+        """How many records there are; None before parts that do not say have been asked."""
+        return None if any(n is None for n in self.counts) else sum(n or 0 for n in self.counts)
+
+    def with_score(
+        self, score: Callable[[Any, Any], Any] | None, train: Callable[[Any], Any] | None, cluster: Any = None
+    ) -> Shards:
+        """The same parts, scored by ``score(model, frame)`` after ``train(params)``; with their engine, if they have
+        one."""
+        known = [n for n in self.counts if n is not None]
+        made = Shards(
+            self.parts,
+            counts=known if len(known) == len(self.parts) else None,
+            homes=self.homes,
+            cluster=self.cluster if cluster is None else cluster,
+            score=score,
+            train=train,
+        )
+        made._engine = self._engine if cluster is None else None
+        return made
 
     def __call__(self, params: Params) -> Array:
-        """All losses in one array, for methods that do not know shards. Needs parts that can be called here."""
-        return np.concatenate([_losses(part, params) for part in self.parts])
+        """All losses in one array, for methods that do not know shards. Needs parts that are held here."""
+        model, found = self.fit_models([params])[0], list[Array]()
+        for part in self.parts:
+            if self.score is None and not callable(part):
+                raise ObjectiveError(f"a shard must be a function of the parameters, got {type_and_shape(part)}")
+            for frame in [part] if self.score is None else frames_of(part):
+                found += Reducer(None, self.score)._losses(frame, model)  # type: ignore[arg-type]
+        return np.concatenate(found)
+
+    def fit_models(self, listed: Sequence[Any]) -> list[Any]:
+        """What the parts are asked about at these parameters: themselves, or what ``train`` makes of each, here."""
+        if self.train is None:
+            return list(listed)
+        return [call_without_message(self.train, params, "train function") for params in listed]
+
+    def add_up(
+        self, models: Sequence[Any], summing: BoundedMean | Clipped, records: int, executor: Executor | None
+    ) -> list[int]:
+        """Sums over all records, exactly, or none at all. Private."""
+        try:
+            answers = self.engine(executor).totals(models, Reducer(summing, self.score))
+        except TacitError:
+            raise
+        except Exception as error:
+            failure = error
+        else:
+            made = settle(answers, self.counts)
+            found = sum(answer.records for answer in made)
+            if found != records:
+                raise ObjectiveError(f"the shards hold {found} records together; records={records} was promised")
+            self.counts = [answer.records for answer in made]  # fixed from here on
+            return [sum(column) for column in zip(*(answer.sums for answer in made), strict=True)]
+        raise explain_failure(failure)  # outside, so that it has no context: a message may quote what was sent
+
+    def engine(self, executor: Executor | None = None) -> Engine:
+        """What asks the parts: their cluster's, the executor's, or one that asks here."""
+        with self._lock:
+            asked = self.cluster if self.cluster is not None else executor
+            if self._engine is None or self._engine[0] is not asked:
+                self._engine = asked, find_engine(self.parts, asked, self.homes)
+            return self._engine[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_engine": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
 
     def __repr__(self) -> str:
         return f"<Shards: {len(self.parts)} parts>"
 
 
-@dataclass(frozen=True)
-class Clipped:
-    """Sums of per-record gradients, each clipped to norm B and rounded to whole steps of B/q.
-
-    Guarantee. Replacing one record moves the sum by at most ``2 reach`` in the L2 norm, whatever the losses are: a
-    clipped gradient has norm at most B (1 + (d + 8) 2^-52) after the rounding of floating-point operations, and
-    rounding d coordinates to whole steps adds at most sqrt(d)/2 steps.
-    Edges. A record with a loss that is not finite contributes a zero gradient, silently: which ones is private. Losses
-    up to the largest float are clipped without overflow.
-    """
-
-    weights: Array
-    clip: float
-
-    def __post_init__(self) -> None:
-        bounded_clip(self.clip)
-        if not (np.abs(self.weights) <= 1e40).all():
-            raise BadInput("the weights of this design are too large: its places are too near to each other")
-
-    @property
-    def reach(self) -> float:
-        return reach(len(self.weights))
-
-    def total(self, losses: Sequence[Array]) -> list[int]:
-        """The sum over records, d whole numbers, of losses given as m arrays (n,), one for each place. Private."""
-        n = len(losses[0]) if losses else 0
-        rows = [np.asarray(row) for row in losses]
-        if any(row.shape != (n,) for row in rows) or len(rows) != self.weights.shape[1]:
-            raise ObjectiveError(f"losses must be {self.weights.shape[1]} arrays of {n}, one number per record")
-        total = np.zeros(len(self.weights), np.int64)
-        for i in range(0, n, BLOCK):
-            total += self._block([row[i : i + BLOCK] for row in rows])
-        return [int(x) for x in total]
-
-    def _block(self, rows: list[Any]) -> Any:
-        # One record's numbers meet another's only in the sum of whole numbers. So matrix products of a library, whose
-        # rounding may depend on a record's place in the block, are not used: each column is summed in the same order.
-        part = np.array(rows, float)  # (m, records of this block), a copy
-        most = np.abs(part).max(axis=0)
-        spoiled = ~np.isfinite(most)
-        part[:, spoiled] = most[spoiled] = 0.0
-        shrunk = np.maximum(most / HUGE, 1.0)  # gradients of huge losses keep their direction
-        if (shrunk > 1.0).any():
-            part /= shrunk
-        gradient = np.zeros((len(self.weights), part.shape[1]))
-        work = np.empty_like(gradient)
-        for column, row in zip(self.weights.T, part, strict=True):
-            used = np.flatnonzero(column)
-            if len(used) == len(column):
-                gradient += np.multiply(column[:, None], row, out=work)
-            else:  # a cross moves one coordinate with each place
-                for j in used:
-                    gradient[j] += np.multiply(row, column[j], out=work[j])
-        norm = np.zeros(part.shape[1])
-        for squares in np.multiply(gradient, gradient, out=work):
-            norm += squares
-        np.sqrt(norm, out=norm)
-        keep = np.divide(self.clip, norm, out=np.zeros_like(norm), where=norm > TINY)
-        gradient *= np.minimum(keep, shrunk)
-        gradient *= STEPS / self.clip
-        np.rint(gradient, out=gradient)
-        return gradient.astype(np.int64).sum(axis=1)
+def _identity(part: Any) -> Any:
+    """What makes two parts one: the same file, the same object on a cluster, the same thing here."""
+    if isinstance(part, FileRows):
+        return part
+    kind = type(part).__module__.split(".")[0]
+    if kind == "distributed":
+        return part.key
+    return part if kind == "ray" else id(part)
 
 
-def reach(d: int) -> float:
-    """The largest norm of one record's clipped and rounded gradient, in whole steps."""
-    return STEPS * (1 + (d + 8) * 2.0**-52) + math.sqrt(d) / 2
-
-
-class GradientMean(Mechanism[Array]):
-    """The mean of clipped gradients over ``records`` records, with Gaussian noise on each of ``size`` coordinates.
-
-    ``scale`` is the standard deviation of the noise on one coordinate, in the units of the gradient:
-    2 B / (n mu), larger by one part in 1e9 for the rounding to whole steps.
-
-    Guarantee. mu-GDP for one record replaced, unconditional, whatever B is, floating point included.
-    Follows. Sopa et al. (2025), Lemma 3.1; Dong, Roth and Su (2022), Theorem 1; Canonne, Kamath and Steinke (2020) for
-    noise on whole numbers. Proof: docs/proofs/gradient-mean.md.
-
-    >>> mean = GradientMean(1000, clip=1.0, size=5, budget=Budget.gdp(0.5))
-    >>> round(mean.scale, 8)
-    0.004
-    """
-
-    def __init__(self, records: int, *, clip: float, size: int, budget: Budget, unit: str = "", noise: Source = EXACT):
-        self.records, self.size, self.noise, self.clip = records, size, noise, bounded_clip(clip)
-        if not 1 <= records <= MOST_RECORDS:
-            raise BadInput(f"records must be between 1 and {MOST_RECORDS}, got records={records}")
-        mu = positive("mu", budget.mu())
-        self.whole_scale = 2 * reach(size) / mu * (1 + 4 * LATTICE)
-        self.scale = self.whole_scale * self.clip / STEPS / records
-        if not 2.0**20 <= self.whole_scale <= 2.0**61 / 8:
+def shards_of(
+    function: Callable[..., Any], records: Any, train: Callable[[Any], Any] | None, cluster: Any
+) -> tuple[Callable[..., Any], Any]:
+    """An objective and its number of records: in shards where records, a train function or a cluster ask for it."""
+    if isinstance(function, Shards):
+        if train is None and cluster is None:
+            return function, records
+        made = function.with_score(function.score, train or function.train, cluster)
+        return made, made.records if records is None else records
+    if records is None or isinstance(records, (int, float, np.number)):
+        if train is not None:
             raise BadInput(
-                f"mu = {mu:.3g} for each step is out of range: give a budget and trials nearer to each other"
+                "with train, records says where they are: a pattern of Parquet files, a Dask DataFrame, a Ray Dataset "
+                f"or tacit.Shards, got {type_and_shape(records)}. Nothing was spent"
             )
-        source = "Gaussian mechanism (Dong et al. 2022, Theorem 1)"
-        self.guarantee = self._state(Budget.gdp(mu), unit, source, size * noise.distance)
+        if cluster is not None:
+            raise BadInput("a cluster needs records in parts: give records= and train=, or tacit.Shards")
+        return function, records
+    made = _find_records(records, cluster).with_score(function, train, cluster)
+    if train is None:
+        raise BadInput(
+            "records that are scored where they are need train=function: train(params) makes the model, once a trial, "
+            "and score(model, frame) gives one loss for each record of a frame. Nothing was spent"
+        )
+    if made.records is None:
+        raise BadInput(
+            "the number of records is public and must be known before anything is paid: give Shards(parts, counts=...)"
+        )
+    return made, made.records
 
-    def draw(self, total: Any) -> Array:
-        """The noisy mean (d,) of clipped gradients that sum to ``total`` whole steps."""
-        noisy = self.noise.gaussian_whole_array(np.array(total, np.int64), self.whole_scale)
-        return np.array([self.clip * (x / (self.records * STEPS)) for x in noisy.tolist()])
 
-    def prepare(self, total: Any) -> Any:
-        if len(total) != self.size:
-            raise BadInput(f"this mechanism takes {self.size} whole numbers, got {len(total)}")
-        return [int(x) for x in total]
-
-
-def bounded_clip(clip: float) -> float:
-    """The clipping norm, positive and far from the ends of the floats."""
-    if not 1e-100 <= positive("clip", clip) <= 1e100:
-        raise BadInput(f"clip must be between 1e-100 and 1e100, got clip={clip!r}; change the unit of the losses")
-    return float(clip)
+def _find_records(records: Any, cluster: Any) -> Shards:
+    if isinstance(records, Shards):
+        return records
+    if isinstance(records, (str, Path)):
+        return Shards.from_parquet(records)
+    kind = type(records).__module__.split(".")[0]
+    if kind in ("dask", "dask_expr"):
+        return Shards.from_dask(records, cluster=cluster)
+    if kind == "ray":
+        return Shards.from_ray(records)
+    if isinstance(records, (list, tuple)) and records and all(isinstance(p, (str, Path)) for p in records):
+        return Shards.from_parquet(records)
+    raise BadInput(
+        "records must be a number, a pattern of Parquet files, a Dask DataFrame, a Ray Dataset or tacit.Shards, got "
+        f"{type_and_shape(records)}"
+    )
 
 
 def gradient_total(
@@ -184,10 +236,8 @@ def gradient_total(
     With shards each part is one task; otherwise each place is. ``memory`` holds the losses of one process's own
     records by place, from earlier steps; what is no longer listed is dropped.
     """
-    if isinstance(objective.function, Shards):
-        found = _gather(executor, _part_gradients, [(part, listed, clipped) for part in objective.function.parts])
-        _complete(objective, sum(n for _, n in found))
-        return [sum(column) for column in zip(*(total for total, _ in found), strict=True)]
+    if isinstance(shards := objective.function, Shards):
+        return shards.add_up(shards.fit_models(listed), clipped, objective.records, executor)
     keys = [repr(sorted(params.items())) for params in listed]
     wanted = {key: params for key, params in zip(keys, listed, strict=True) if key not in memory}
     fresh = _gather(executor, _whole_losses, [(objective, params) for params in wanted.values()])
@@ -202,17 +252,11 @@ def loss_totals(
 ) -> list[int]:
     """For each place the sum of clipped losses over all records in whole steps. Private.
 
-    With shards each part of each place is one task; otherwise each place is.
+    With shards each part is one task; otherwise each place is.
     """
-    if not isinstance(objective.function, Shards):
-        return _gather(executor, _whole_total, [(objective, mean, params) for params in listed])
-    parts = objective.function.parts
-    found = _gather(executor, _part_losses, [(part, mean, params) for params in listed for part in parts])
-    totals = []
-    for i in range(0, len(found), len(parts)):
-        _complete(objective, sum(n for _, n in found[i : i + len(parts)]))
-        totals.append(sum(total for total, _ in found[i : i + len(parts)]))
-    return totals
+    if isinstance(shards := objective.function, Shards):
+        return shards.add_up(shards.fit_models(listed), mean, objective.records, executor)
+    return _gather(executor, _whole_total, [(objective, mean, params) for params in listed])
 
 
 def loss_total(objective: Objective, mean: BoundedMean, params: Params, *, executor: Executor | None = None) -> int:
@@ -220,14 +264,22 @@ def loss_total(objective: Objective, mean: BoundedMean, params: Params, *, execu
     return loss_totals(objective, mean, [params], executor=executor)[0]
 
 
-def _part_gradients(part: Any, listed: list[Params], clipped: Clipped) -> tuple[list[int], int]:
-    losses = [_losses(part, params) for params in listed]
-    return clipped.total(losses), len(losses[0])
+def losses_future(executor: Executor | None, objective: Objective, mean: BoundedMean, params: Params) -> Future[int]:
+    """A future of ``loss_total`` of an objective in shards: the model is made here and now, the parts are asked by a
+    thread."""
+    shards, whole = objective.function, Future[int]()
+    assert isinstance(shards, Shards)
+    models = shards.fit_models([params])
+    whole.set_running_or_notify_cancel()
 
+    def ask() -> None:
+        try:
+            whole.set_result(shards.add_up(models, mean, objective.records, executor)[0])
+        except BaseException as error:
+            whole.set_exception(error)
 
-def _part_losses(part: Any, mean: BoundedMean, params: Params) -> tuple[int, int]:
-    losses = _losses(part, params)
-    return mean.total(losses), len(losses)
+    threading.Thread(target=ask, name="tacit-question", daemon=True).start()
+    return whole
 
 
 def _whole_losses(objective: Objective, params: Params) -> Any:
@@ -238,52 +290,8 @@ def _whole_total(objective: Objective, mean: BoundedMean, params: Params) -> int
     return mean.total(objective.losses(params))
 
 
-def _losses(part: Any, params: Params) -> Any:
-    if not callable(part):
-        raise ObjectiveError(f"a shard must be a function of the parameters, got {type_and_shape(part)}")
-    answer = call_without_message(
-        lambda p: np.asarray(part(p)), params
-    )  # what is computed on conversion may quote a record
-    if answer.ndim != 1 or answer.dtype.kind not in "fiub":
-        raise ObjectiveError(
-            f"a shard must return one number per record in one dimension, got {type_and_shape(answer)}"
-        )
-    return answer
-
-
-def _complete(objective: Objective, found: int) -> None:
-    if found != objective.records:
-        raise ObjectiveError(f"the shards hold {found} records together; records={objective.records} was promised")
-
-
-def losses_future(executor: Executor, objective: Objective, mean: BoundedMean, params: Params) -> Future[int]:
-    """A future of ``loss_total`` of an objective in shards, one task for each part."""
-    parts = objective.function.parts if isinstance(objective.function, Shards) else ()
-    futures: list[Future[tuple[int, int]]] = [executor.submit(_part_losses, part, mean, params) for part in parts]
-    whole, lock = Future[int](), threading.Lock()
-    whole.set_running_or_notify_cancel()
-
-    def arrive(_: Any) -> None:
-        with lock:
-            if whole.done() or not all(future.done() for future in futures):
-                return
-            try:
-                found = [future.result() for future in futures]
-                _complete(objective, sum(n for _, n in found))
-                whole.set_result(sum(total for total, _ in found))
-            except BaseException as error:
-                whole.set_exception(error)
-
-    for future in futures:
-        future.add_done_callback(arrive)
-    return whole
-
-
 def _gather(executor: Executor | None, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    """The answers in order: here one after another, or from the executor all at once.
-
-    What an executor adds to the objective's own failures is named by type alone: its message may quote what was sent.
-    """
+    """The answers in order: here one after another, or from the executor all at once."""
     if executor is None:
         return [work(*call) for call in calls]
     futures: list[Future[Any]] = []
@@ -294,11 +302,8 @@ def _gather(executor: Executor | None, work: Callable[..., Any], calls: list[tup
     except TacitError:
         raise
     except Exception as error:
-        kind = type(error).__name__
+        failure = error
     finally:
         for future in futures:
             future.cancel()
-    raise ObjectiveError(
-        f"the executor could not run the objective ({kind}): a worker died, or the objective cannot be sent to one. "
-        "What was released is kept; run again with the same out"
-    )
+    raise explain_failure(failure)

@@ -20,9 +20,10 @@ from tacit.methods.gibo.design import DescentSettings, Designs
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.conversions import mu_range
+from tacit.privacy.gradient_mean import STEPS
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
-from tacit.run.shards import STEPS, Shards
+from tacit.run.shards import Shards
 from tacit.space import Choice, Float, Int, Space
 
 D, N = 4, 2000

@@ -45,12 +45,13 @@ from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
+from tacit.privacy.gradient_mean import GradientMean
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.release import Release, digest
 from tacit.run.journal import Journal
-from tacit.run.shards import GradientMean, gradient_total, loss_totals
+from tacit.run.shards import gradient_total, loss_totals
 from tacit.space import Array
 
 __all__ = ["GradientSearch", "release", "run", "suggest_clip"]

@@ -16,7 +16,7 @@ from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 from tacit.gp.threads import one_thread
 from tacit.methods.gibo.steps import RULES
 from tacit.methods.surrogate import sobol_points
-from tacit.run.shards import Clipped, bounded_clip
+from tacit.privacy.gradient_mean import Clipped, bounded_clip
 from tacit.space import Array, Space
 
 KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "polynomial": Polynomial}
