@@ -34,7 +34,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "methods/kusner/test_kusner.py": "methods/kusner/problem",
     "methods/test_observed.py": "methods/tuned",
     "methods/test_surrogate.py": "methods/sampler run/sampler",
-    "methods/test_tune.py": "run/folder run/study",
+    "methods/test_tune.py": "run/folder",
     "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
     "outsource/curator/rows outsource/curator/state outsource/curator/tables",
     "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/desk outsource/curator/gate "

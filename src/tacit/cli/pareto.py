@@ -26,6 +26,7 @@ def pareto_command(
     table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of its own.")] = None,
     delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
     trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100,
     startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
@@ -42,9 +43,14 @@ def pareto_command(
     ] = "dpareto",
     workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
     storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
+    study_name: Annotated[str, typer.Option(help="Name of the study in --storage.")] = "pareto",
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Close points in --storage whose process was killed.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
     data: DataName = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Ask the front about this epsilon; repeatable.")] = None,
+    utility: Annotated[list[float] | None, typer.Option(help="Ask it about this utility; repeatable.")] = None,
     test_epsilon: Annotated[float | None, typer.Option(help="Private front: epsilon for the test records.")] = None,
     test_delta: Annotated[float, typer.Option(help="Private front: delta for the test records.")] = 1e-6,
     ledger: Annotated[str | None, typer.Option(help="Private front: ledger of the test set.")] = None,
@@ -68,14 +74,23 @@ def pareto_command(
     """
     from contextlib import ExitStack
 
-    from tacit.errors import count, positive
+    from tacit.errors import count, positive, probability
     from tacit.pareto import baselines
     from tacit.pareto.discovery import discover
+    from tacit.pareto.remarks import edge_remarks
+    from tacit.privacy.guarantee import loose
     from tacit.run.folder import lock_folder
+    from tacit.space import Space
 
     count("seed", seed, least=0)
     for wanted in epsilon or []:  # before the work, not after it
         positive("epsilon", wanted)
+    for wanted in utility or []:
+        probability("utility", wanted, zero=True)
+    if take_over and storage is None:
+        raise BadInput(
+            "--take-over is for --storage; the folder of --out is taken over by itself, once nobody holds it"
+        )
     if storage is not None and out is not None:
         remark("the study is kept in --storage; --out gets the results", quiet)
     if algorithm is not None and named is not None and is_from_file(ctx, "named"):
@@ -83,8 +98,14 @@ def pareto_command(
     if named is not None and ":" in named and algorithm is None:  # as the file may say it
         algorithm, named = named, None
     made = _algorithm(algorithm, named, table, target, schema, seed)
+    if space is not None:
+        _replace_space(made, space)
+    trained = getattr(getattr(made, "examples", None), "records", 0)
+    if trained and (weak := loose(delta, trained)):
+        remark(weak, quiet)
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
     arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
+    arguments |= {"study_name": study_name, "take_over": take_over}
     told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
     arguments["data"] = name_data(made, data, algorithm)
     arguments["sampler"] = baselines.search(search, made, **told)
@@ -104,14 +125,18 @@ def pareto_command(
         arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
         front = discover(made, **arguments, progress=not (as_json or quiet))
         files = _write_files(front, out)
-    answers = [_ask_front(front, made, e) for e in epsilon or []]
+    answers = [_ask_front(front, made, epsilon=e) for e in epsilon or []]
+    answers += [_ask_front(front, made, utility=u) for u in utility or []]
+    for said in edge_remarks(front, Space(made.space)):
+        remark(said, quiet)
     if as_json:
         typer.echo(json.dumps({**front.to_json(), "asked": answers, "files": files}, indent=1))
         return
     typer.echo(str(front))
     for a in answers:
         tested, expected = _line(a["tested"]), _line(a["predicted"])
-        typer.echo(f"\nat most epsilon {a['epsilon']:g}\n  tested     {tested}\n  predicted  {expected}")
+        asked = f"at most epsilon {a['epsilon']:g}" if "epsilon" in a else f"utility {a['utility']:g} or more"
+        typer.echo(f"\n{asked}\n  tested     {tested}\n  predicted  {expected}")
     typer.echo("".join(f"\n{name:12} {path}" for name, path in files.items()))
 
 
@@ -170,11 +195,27 @@ def _private(epsilon: float | None, delta: float, ledger: str | None, name: str,
     return PrivateTest(Budget.approximate(epsilon, delta), opened)
 
 
-def _ask_front(front: Front, algorithm: Any, epsilon: float) -> dict[str, Any]:
-    answer: dict[str, Any] = {"epsilon": epsilon}
+def _replace_space(made: Any, file: Path) -> None:
+    """Search within other bounds; the names stay those of the algorithm."""
+    from tacit.space import Space
+
+    own, given = Space(made.space), Space.read(file)
+    if set(own.names) != set(given.names):
+        raise BadInput(
+            f"the space of {getattr(made, 'name', 'the algorithm')} has {', '.join(own.names)}; {file} has "
+            f"{', '.join(given.names)}. Name all of them, and no other"
+        )
+    try:
+        made.space = Space({name: given.distributions[name] for name in own.names})
+    except AttributeError:
+        raise BadInput("this algorithm's space is fixed; change it where it is defined") from None
+
+
+def _ask_front(front: Front, algorithm: Any, **about: float) -> dict[str, Any]:
+    answer: dict[str, Any] = dict(about)
     for name, ask in (("tested", front.at), ("predicted", partial(front.predict, algorithm))):
         try:
-            answer[name] = ask(epsilon=epsilon).to_json()
+            answer[name] = ask(**about).to_json()
         except BadInput as none:
             answer[name] = str(none)
     return answer

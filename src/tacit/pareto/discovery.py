@@ -16,6 +16,7 @@ from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
+from tacit.pareto.remarks import refuse_infinite
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.origin import NONE
 from tacit.privacy.release import digest
@@ -84,6 +85,7 @@ def discover(
     corner = _corner(reference)
     usual = getattr(executor, "_max_workers", 1) if executor else 1
     width = count("at_once", usual if at_once is None else at_once)
+    refuse_infinite(oracles)
     study = _study(storage, study_name, take_over)
     how = f"dpareto, {privacy_model} privacy" if sampler is None else type(sampler).__name__
     _agree(study, oracles, how, repeats, private is not None, identify(data) or oracles.data)
@@ -211,7 +213,9 @@ def _front(
     done = [t for t in trials if t.state == TrialState.COMPLETE]
     points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS]) for t in done]
     about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
-    about |= {"failed": tuple(dict(t.params) for t in trials if FAILED in t.user_attrs)}
+    lost = [t for t in trials if FAILED in t.user_attrs]
+    about |= {"failed": tuple(dict(t.params) for t in lost)}
+    about |= {"reasons": tuple(dict.fromkeys(str(t.user_attrs[FAILED]) for t in lost))}
     if MADE in study.user_attrs:  # as the study was begun, so that a finished front stays the same
         about["origin"] = {"data": study.user_attrs.get(DATA), **study.user_attrs[MADE]}
     places = _place(study, oracles, test, points, whole)
@@ -313,4 +317,11 @@ def _corner(reference: Sequence[float]) -> tuple[float, float]:
         epsilon, error = reference
     except (TypeError, ValueError):
         raise BadInput(f"reference must be a pair (epsilon, error), got {reference!r}") from None
-    return positive("reference[0]", epsilon), positive("reference[1]", error)
+    epsilon, error = positive("reference[0]", epsilon), positive("reference[1]", error)
+    if error > 1:
+        turned = f"; did you mean ({error:g}, {epsilon:g})?" if epsilon <= 1 else ""
+        raise BadInput(
+            f"reference is the worst epsilon and the worst error of interest, and an error is at most 1, got "
+            f"({epsilon:g}, {error:g}){turned}"
+        )
+    return epsilon, error

@@ -97,6 +97,7 @@ class Front:
     guarantee: Guarantee = field(default_factory=lambda: Guarantee.none(WHY))
     payment: Payment | None = None
     noise: float = 0.0  # standard deviation of the noise that was added to each point's mean utility
+    reasons: tuple[str, ...] = ()  # why points failed, each once
     origin: dict[str, Any] | None = field(default=None, compare=False)  # which data, version and command
     left: dict[str, Any] | None = field(default=None, compare=False, repr=False)  # what its ledger has left
 
@@ -140,7 +141,11 @@ class Front:
         if (epsilon is None) == (utility is None):
             raise BadInput("give epsilon or utility, one of the two")
         if not self.points:
-            raise BadInput(f"this front is empty: {len(self.tested)} points tested, {len(self.failed)} failed")
+            infinite = sum(not math.isfinite(p.epsilon) for p in self.tested)
+            raise BadInput(
+                f"this front is empty: {len(self.tested)} points tested, {infinite} of them with an infinite epsilon, "
+                f"{len(self.failed)} failed"
+            )
         if epsilon is not None:
             positive("epsilon", epsilon)
             fitting = [p for p in self.points if p.epsilon <= epsilon]
@@ -196,6 +201,7 @@ class Front:
             "front": [plain(p) for p in self.points],
             "tested": [plain(p) for p in self.tested],
             "failed": [plain(p) for p in self.failed],
+            **({"reasons": list(self.reasons)} if self.reasons else {}),
         }
 
     @classmethod
@@ -214,10 +220,14 @@ class Front:
             raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
         about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
         about |= {"noise": float(document.get("noise", 0.0)), "origin": document.get("origin")}
+        about["reasons"] = tuple(map(str, document.get("reasons", ())))
         return cls(tested, **about)
 
     def to_csv(self, path: str | Path) -> Path:
-        """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it."""
+        """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it.
+
+        Edges. A hyper-parameter of the name of another column, such as epsilon, is called params.epsilon.
+        """
         return write_file(path, table_of([self]))
 
     def save(self, path: str | Path) -> Path:
@@ -227,6 +237,7 @@ class Front:
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.points)} of {len(self.tested)} tested points on the front"]
         lines[0] += f", {len(self.failed)} failed" if self.failed else ""
+        lines[0] += f" ({'; '.join(self.reasons)})" if self.reasons else ""
         lines += [
             f"epsilon at delta = {self.delta:g}, {self.label}",
             f"Guarantee: {self.guarantee.kind}. {self.audience}.",
@@ -248,7 +259,8 @@ def table_of(fronts: Sequence[Front]) -> str:
     head = ["algorithm", "on_front", "epsilon", "utility", "low", "high", "best", "worst", "deviation"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*head, *names, "delta", "label", "guarantee"])
+    shown = [f"params.{n}" if n in (*head, "delta", "label", "guarantee") else n for n in names]
+    writer.writerow([*head, *shown, "delta", "label", "guarantee"])
     for f in fronts:
         on, kind = set(map(id, f.points)), str(f.guarantee) if f.private else TRUSTED
         for p in sorted(f.tested, key=lambda p: p.epsilon):

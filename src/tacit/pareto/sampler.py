@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.trial import TrialState
@@ -24,7 +24,7 @@ from tacit.run.sampler import JointSampler
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from optuna import Study
     from optuna.trial import FrozenTrial
@@ -54,8 +54,8 @@ class DParetoSampler(JointSampler):
 
     def __init__(
         self,
-        space: Space,
-        epsilons: Epsilons | None,
+        space: Space | Mapping[str, Any],
+        epsilons: Epsilons | None = None,
         *,
         startup: int = 16,
         reference: tuple[float, ...] = (10.0, 1.0),
@@ -66,11 +66,16 @@ class DParetoSampler(JointSampler):
         seed: int = 0,
     ) -> None:
         choice("privacy_model", privacy_model, ("exact", "gp"))
+        if epsilons is None and privacy_model == "exact":
+            raise BadInput(
+                "DParetoSampler needs epsilons, a function from a list of parameters to their epsilons: "
+                "DParetoSampler(space, epsilons). Without a formula: privacy_model='gp'"
+            )
         if costs is not None and privacy_model == "gp":
             raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
         if len(reference) != 2 + (costs is not None):
             raise BadInput(f"reference must have one number for each objective, got {reference!r}")
-        super().__init__(space, count("seed", seed, least=0))
+        super().__init__(Space(space), count("seed", seed, least=0))
         self.startup = count("startup", startup)
         self.epsilons = epsilons if privacy_model == "exact" else None
         self.reference, self.costs = tuple(float(r) for r in reference), costs

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from tacit import locks
-from tacit.errors import BadInput, TacitError
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
 from tacit.files import create_private, create_private_folder
 from tacit.privacy.release import Release
 
@@ -60,6 +60,7 @@ def _states_the_same(place: Path, certificate: dict[str, Any]) -> bool:
 def lock_folder(out: str | Path) -> Iterator[Folder]:
     """Hold an output folder for one run; a second run at the same time is refused."""
     path = Path(out)
+    fresh = not (path / "study.db").exists()
     try:
         create_private_folder(path)
         held = locks.lock(path / ".lock")
@@ -72,5 +73,23 @@ def lock_folder(out: str | Path) -> Iterator[Folder]:
         ) from None
     try:
         yield Folder(path)
+    except (BadInput, BudgetRefused, GuaranteeError):
+        if fresh:
+            _forget_refused(path / "study.db")
+        raise
     finally:
         locks.release(held)
+
+
+def _forget_refused(study: Path) -> None:
+    """Remove a study that a refused run has made: nothing is under way in it, and nobody shall wait for it."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"file:{study.resolve()}?mode=ro", uri=True)) as connection:
+            if connection.execute("SELECT COUNT(*) FROM trials").fetchone()[0]:
+                return
+    except sqlite3.Error:  # no table yet: nothing was tried
+        pass
+    for file in study.parent.glob(f"{study.name}*"):
+        file.unlink()

@@ -75,12 +75,13 @@ class ByLots:
 
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Epsilon at delta of each configuration, (n,)."""
-        asked = self._steps(params)
-        return epsilons(asked, delta, **self.sampling, accounting=self.accounting) if params else np.empty(0)
+        if not delta or not params:
+            return np.full(len(params), np.inf)  # Gaussian noise is never pure
+        return epsilons(self._steps(params), delta, **self.sampling, accounting=self.accounting)
 
     def quick_epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """About the same for thousands of configurations, (n,), to choose among them."""
-        if self.accounting != "tight":
+        if self.accounting != "tight" or not delta:
             return self.epsilons(params, delta)
         asked = self._steps(params)
         surface = epsilon_surface(delta, f"{asked.records} {self.space!r}", **self.sampling)

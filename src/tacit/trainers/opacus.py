@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -20,8 +21,10 @@ PURPOSE = "Opacus training"
 class OpacusModel(ByLots):
     """A torch classifier by Opacus: ``make()`` gives a fresh module from features (m, d) to scores (m, classes).
 
-    Hyper-parameters are those of DP-SGD: epochs, lot, rate, variance, clip. ``mode`` is Opacus's way to per-example
-    norms, "hooks" or "ghost". ``space`` may replace the paper's domain for mnist.
+    Hyper-parameters are those of DP-SGD: epochs, lot, rate, variance, clip. ``space`` may replace the paper's domain
+    for mnist, and may have others: ``make(params)``, if it takes an argument, is given all of them, so that a width can
+    be tuned; ``optimiser(parameters, params)`` makes the optimiser, plain SGD at the rate if left out. ``mode`` is
+    Opacus's way to per-example norms, "hooks" or "ghost".
 
     Guarantee. ``epsilons`` is (epsilon, delta) for one record added or removed under Poisson sampling, the scheme that
     Opacus draws by: another quantity than that of lots without replacement, and labelled so. Models are trained with
@@ -39,13 +42,14 @@ class OpacusModel(ByLots):
 
     def __init__(
         self,
-        make: Callable[[], Any],
+        make: Callable[..., Any],
         X: ArrayLike,
         y: ArrayLike,
         X_test: ArrayLike | None = None,
         y_test: ArrayLike | None = None,
         *,
         mode: str = "hooks",
+        optimiser: Callable[[Any, Params], Any] | None = None,
         space: Space | Mapping[str, Any] | None = None,
         classes: Sequence[Any] | None = None,
         seed: int = 0,
@@ -53,6 +57,7 @@ class OpacusModel(ByLots):
         extra("torch", "torch", PURPOSE)
         extra("opacus", "torch", PURPOSE)
         self.make, self.mode = make, choice("mode", mode, ("hooks", "ghost"))
+        self.optimiser, self._asks = optimiser, _takes_argument(make)
         super().__init__(X, y, X_test, y_test, classes=classes, seed=seed)
         if space is not None:
             self.space = Space(space)
@@ -72,14 +77,19 @@ class OpacusModel(ByLots):
     def train(self, params: Params, seeds: Sequence[int]) -> Unreleased:
         """One torch module for each seed."""
         s = LotSettings.of(params, self.examples.records)
-        return Unreleased([self._train_one(s, seed) for seed in seeds])
+        return Unreleased([self._train_one(s, dict(params), seed) for seed in seeds])
 
-    def _train_one(self, s: LotSettings, seed: int) -> Any:
+    def _make_optimiser(self, module: Any, rate: float, params: Params) -> Any:
+        if self.optimiser is not None:
+            return self.optimiser(module.parameters(), params)
+        return extra("torch", "torch", PURPOSE).optim.SGD(module.parameters(), lr=rate)
+
+    def _train_one(self, s: LotSettings, params: Params, seed: int) -> Any:
         torch, opacus = extra("torch", "torch", PURPOSE), extra("opacus", "torch", PURPOSE)
         data = torch.utils.data
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module, criterion = self.make(), torch.nn.CrossEntropyLoss()
+            module, criterion = self.make(params) if self._asks else self.make(), torch.nn.CrossEntropyLoss()
             coins = (torch.Generator().manual_seed(word) for word in _words(seed))
             X = torch.as_tensor(self.examples.X, dtype=torch.float32)
             loader = data.DataLoader(
@@ -87,7 +97,7 @@ class OpacusModel(ByLots):
             )
             private = opacus.PrivacyEngine().make_private(
                 module=module,
-                optimizer=torch.optim.SGD(module.parameters(), lr=s.rate),
+                optimizer=self._make_optimiser(module, s.rate, params),
                 data_loader=loader,
                 noise_multiplier=s.variance**0.5,
                 max_grad_norm=s.clip,
@@ -116,3 +126,13 @@ class OpacusModel(ByLots):
 
 def _words(seed: int) -> list[int]:
     return [int(w) for w in np.random.SeedSequence(seed).generate_state(2)]
+
+
+def _takes_argument(make: Callable[..., Any]) -> bool:
+    """Whether a maker wants the hyper-parameters: it has a place for one argument that must be filled."""
+    try:
+        places = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(p.kind in needed and p.default is inspect.Parameter.empty for p in places)
