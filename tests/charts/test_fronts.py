@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,8 +24,28 @@ def test_a_front_is_level_until_the_next_point_and_to_the_end() -> None:
     assert a[0] < b[0] == c[0] < d[0] == BROAD - 20
 
 
-def test_dots_outside_the_axes_are_left_out() -> None:
-    assert chart(LINE).svg.count('r="2"') == 1
+def test_dots_right_of_the_front_are_drawn_and_those_beyond_are_hollow_at_the_border() -> None:
+    svg = chart(replace(LINE, dots=((0.5, 0.8), (40.0, 0.35), (1e9, 0.1), (math.inf, 0.5)))).svg
+    dots = re.findall(r'<circle cx="([0-9.]+)"[^>]*r="2"[^>]*>', svg)
+    assert len(dots) == 3
+    assert float(dots[0]) < float(dots[1]) < BROAD - 20 == float(dots[2])
+    assert svg.count('fill="none" stroke="currentColor"/>') >= 1
+
+
+def test_a_legend_of_many_lines_stays_above_who_may_see_it() -> None:
+    many = chart(*(replace(LINE, name="n" * 40, longer_name="n" * 70) for _ in range(3)))
+    for width in (BROAD, NARROW):
+        places = [float(t.get("y", "0")) for t in _texts(many.draw(width)) if t.get("font-weight") != "600"]
+        who = next(float(t.get("y", "0")) for t in _texts(many.draw(width)) if t.get("font-weight") == "600")
+        assert who - max(places) >= 14
+
+
+def test_lines_across_are_named_and_do_not_flatten_the_front() -> None:
+    levels = replace(chart(LINE), levels=(("not private", 0.25), ("majority", -5.0)))
+    words = [t.text or "" for t in _texts(levels.svg)]
+    assert "not private 0.25" in words
+    assert "majority -5 ↓" in words
+    assert levels.ends[2] >= 0.0
 
 
 def test_a_narrow_chart_leaves_long_words_to_the_page() -> None:

@@ -38,6 +38,7 @@ function behind(f, at) {
   const p = f.points[at], next = f.points[at + 1], told = [];
   if (p.runs.length > 1) told.push(`${p.runs.length} runs: ${p.runs.map(number).join(", ")}.`);
   else told.push("One run: its spread is not known.");
+  if (p.low != null) told.push(`The mean of many runs lies between ${number(p.low)} and ${number(p.high)}, with 95% confidence.`);
   if (p.deviation) told.push(`The utility carries noise of standard deviation ${number(p.deviation)}.`);
   const gain = next ? next.utility - p.utility : 0;
   told.push(next ? `The next step, to epsilon ${number(next.epsilon)}, buys ${gain > 1e-9 ? number(gain) : "nothing"} more.`
@@ -55,7 +56,9 @@ function move() {
   $("shown").textContent = number(epsilon);
   $("epsilon").setAttribute("aria-valuetext", "epsilon " + number(epsilon));
   document.querySelectorAll("tr.here").forEach(r => r.classList.remove("here"));
-  const quantities = {epsilon: p => p.epsilon, utility: p => p.utility, "worst run": p => p.worst, "best run": p => p.best};
+  const span = (a, b) => a == null ? "" : a === b ? number(a) : `${number(a)} to ${number(b)}`;
+  const quantities = {epsilon: p => p.epsilon, utility: p => p.utility, "95% interval": p => span(p.low, p.high),
+    runs: p => span(p.worst, p.best)};
   for (const n of names) quantities[n] = p => p.params[n] ?? "";
   const rows = [["at most this epsilon", ...data.fronts.map(f => f.name)]];
   for (const [name, of] of Object.entries(quantities))
@@ -73,6 +76,7 @@ function step(side) {
 }
 $("epsilon").addEventListener("input", event => {
   epsilon = data.low * Math.pow(data.high / data.low, event.target.value / 1000); move(); });
+$("typed").addEventListener("change", event => { const e = parseFloat(event.target.value); if (e > 0) place(e); });
 function told(button, text) { const was = button.textContent; button.textContent = text;
   setTimeout(() => { button.textContent = was; }, 1500); }
 function copy(button) {
@@ -83,10 +87,10 @@ function copy(button) {
 }
 function save() {
   const svg = document.querySelector("#drawing svg.broad").cloneNode(true), ink = getComputedStyle(document.body);
-  svg.setAttribute("width", 1520); svg.setAttribute("height", 840); svg.style.color = ink.color;
+  const tall = 2 * svg.viewBox.baseVal.height; svg.setAttribute("width", 1520); svg.setAttribute("height", tall); svg.style.color = ink.color;
   const image = new Image();
-  image.onload = () => { const canvas = document.createElement("canvas"); canvas.width = 1520; canvas.height = 840;
-    const pen = canvas.getContext("2d"); pen.fillStyle = ink.backgroundColor; pen.fillRect(0, 0, 1520, 840);
+  image.onload = () => { const canvas = document.createElement("canvas"); canvas.width = 1520; canvas.height = tall;
+    const pen = canvas.getContext("2d"); pen.fillStyle = ink.backgroundColor; pen.fillRect(0, 0, 1520, tall);
     pen.drawImage(image, 0, 0); const link = document.createElement("a");
     link.download = "front.png"; link.href = canvas.toDataURL("image/png"); link.click(); };
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(svg));

@@ -12,10 +12,12 @@ from typing import Any
 from tacit.charts.svg import (
     COLOURS,
     DASHES,
+    ROW,
     Ruler,
     element,
     frame,
     legend,
+    legend_places,
     mark,
     paper,
     path,
@@ -29,6 +31,8 @@ from tacit.files import write_file
 
 HEIGHT, LEFT, RIGHT, TOP, BELOW = 420, 64, 20, 18, 96
 BROAD, NARROW = 760, 360  # letters keep their size, so a phone needs a drawing of its own
+NEAR = 1.0  # heights of the fronts: lines across within this are drawn
+BEYOND = 100.0  # times the largest epsilon of the fronts: tests further right are drawn at the border
 SMALLEST = 1e-4  # epsilons below, and 0, are drawn here: a logarithm has no zero
 
 
@@ -54,6 +58,7 @@ class FrontChart:
     about: str
     labels: tuple[str, str]  # of epsilon and of the values
     who: str
+    levels: tuple[tuple[str, float], ...] = ()  # lines across: what no privacy, or no model, would reach
 
     @property
     def svg(self) -> str:
@@ -77,14 +82,21 @@ class FrontChart:
         ticks = plain_ticks(round_powers(*ends[:2])), plain_ticks(round_values(*ends[2:]))
         labels = (self.labels[0] if broad else "epsilon", self.labels[1])
         parts = frame((LEFT, TOP, width - RIGHT, floor), (x, y), ticks, labels, grid=True)
+        for name, value in self.levels:
+            place = min(max(y(value), TOP + 12), floor)
+            if y.low <= value <= y.high:
+                parts.append(path([(LEFT, place), (width - RIGHT, place)], opacity=".55", stroke_dasharray="1 4"))
+            far = " ↓" if value < y.low else " ↑" if value > y.high else ""
+            parts.append(words(LEFT + 6, place - 5, f"{name} {value:.3g}{far}", font_size=11, opacity=".8"))
         for i, front in enumerate(self.fronts):
             parts += _front(front, x, y, i)
         names = [(f.longer_name or f.name) if broad else f.name for f in self.fronts]
         parts += legend(names, (LEFT, width, floor + 58), lambda i, a, b: mark(a + 6, b, i))
         last = self.who if broad else self.who.split(":")[0]
-        parts.append(words(LEFT, HEIGHT - 8, last, font_size=11, font_weight=600))
+        height = HEIGHT + ROW * legend_places(names, LEFT, width)[-1][1] if names else HEIGHT
+        parts.append(words(LEFT, height - 8, last, font_size=11, font_weight=600))
         size = "broad" if broad else "narrow"
-        return paper(parts, (width, HEIGHT), title=self.title, about=f"{self.about} {self.who}", class_=size)
+        return paper(parts, (width, height), title=self.title, about=f"{self.about} {self.who}", class_=size)
 
     @property
     def ends(self) -> tuple[float, float, float, float]:
@@ -93,9 +105,13 @@ class FrontChart:
         if not points:
             return 0.1, 10.0, 0.0, 1.0
         epsilons = [max(p[0], SMALLEST) for p in points]
-        low, high = min(epsilons) / 1.15, max(epsilons) * 1.15
+        right = [e for f in self.fronts for e, _ in f.dots if e <= BEYOND * max(epsilons)]
+        low, high = min(epsilons) / 1.15, max(*epsilons, *right) * 1.15 if right else max(epsilons) * 1.15
         wide = math.sqrt(max(1.0, 10.0 / (high / low)))
         values = [v for p in points for v in p[1:]]
+        least, most = min(values), max(values)
+        room = NEAR * (most - least) + 0.01  # a line across further away than this is named at the border
+        values += [v for _, v in self.levels if least - room <= v <= most + room]
         air = 0.06 * (max(values) - min(values)) + 0.01
         return low / wide, high * wide, max(0.0, min(values) - air), min(1.0, max(values) + air)
 
@@ -116,6 +132,9 @@ class FrontChart:
         axes, ends = figure.subplots(), self.ends
         for i, front in enumerate(self.fronts):
             _plot(axes, front, i, ends[1])
+        for name, value in self.levels:
+            axes.axhline(value, color="grey", linestyle=":", linewidth=1)
+            axes.annotate(f"{name} {value:.3g}", (ends[0], value), (4, 3), textcoords="offset points", fontsize=7)
         ticks = round_powers(*ends[:2])
         axes.set_xscale("log")
         axes.set(xlim=ends[:2], ylim=ends[2:], ylabel=self.labels[1], xlabel=f"{self.labels[0]}\n{self.who}")
@@ -131,17 +150,21 @@ class FrontChart:
 
 def _front(front: FrontLine, x: Ruler, y: Ruler, i: int) -> list[str]:
     colour = COLOURS[i % len(COLOURS)]
-    parts = [
-        element("circle", cx=x(e), cy=y(v), r="2", opacity=".3")
-        for e, v in front.dots
-        if x.low <= max(e, SMALLEST) <= x.high and y.low <= v <= y.high
-    ]
+    parts = [_dot(e, v, x, y) for e, v in front.dots if math.isfinite(e)]
     if not front.points:
         return parts
     line, upper, lower = (_stairs(front.points, x, y, k) for k in (1, 2, 3))
     parts.append(path([*upper, *reversed(lower)], close=True, fill=colour, opacity=".18"))
     parts.append(path(line, stroke=colour, stroke_width=2, stroke_dasharray=DASHES[i % len(DASHES)]))
     return parts + [mark(a, b, i) for a, b in line[::2]]
+
+
+def _dot(epsilon: float, value: float, x: Ruler, y: Ruler) -> str:
+    """A test, hollow at the border if it lies beyond."""
+    e, v = min(max(epsilon, SMALLEST, x.low), x.high), min(max(value, y.low), y.high)
+    inside = e == max(epsilon, SMALLEST) and v == value
+    look = {} if inside else {"fill": "none", "stroke": "currentColor"}
+    return element("circle", cx=x(e), cy=y(v), r="2", opacity=".3" if inside else ".45", **look)
 
 
 def _stairs(

@@ -67,6 +67,9 @@ def paper(
     return element("svg", "\n".join([*head, *parts]), **name, viewBox=box, role="img", **look)
 
 
+ROW = 17  # between the lines of a legend
+
+
 def words(x: float, y: float, shown: str, **more: Any) -> str:
     """Text at a place."""
     return element("text", escape(shown), x=float(x), y=float(y), **more)
@@ -115,18 +118,27 @@ def frame(
     return parts
 
 
+def legend_places(names: Sequence[str], left: float, right: float, wide: float = 10) -> list[tuple[float, int]]:
+    """Where each name of a legend begins: x, and the number of its row."""
+    places, x, row = [], left, 0
+    for name in names:
+        length = 24 + wide + 7.2 * len(name)
+        if x + length > right and x > left:
+            x, row = left, row + 1
+        places.append((x, row))
+        x += length
+    return places
+
+
 def legend(
     names: Sequence[str], box: tuple[float, float, float], sample: Callable[[int, float, float], str], wide: float = 10
 ) -> list[str]:
     """A sample and a name for each line, in rows within (left, right), the first at y = ``box[2]``."""
-    left, right, y = box
-    parts, x = [], left
-    for i, name in enumerate(names):
-        length = 24 + wide + 7.2 * len(name)
-        if x + length > right and x > left:
-            x, y = left, y + 17
+    left, right, top = box
+    parts = []
+    for i, (name, (x, row)) in enumerate(zip(names, legend_places(names, left, right, wide), strict=True)):
+        y = top + ROW * row
         parts += [sample(i, x, y - 4), words(x + wide + 6, y, name)]
-        x += length
     return parts
 
 

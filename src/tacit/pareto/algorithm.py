@@ -43,6 +43,8 @@ class Algorithm(Protocol):
         data                                        a name or a tacit.identity.DataIdentity: a study of another one is
                                                     refused; algorithms that hold ``examples`` need none
         measuring_only = True                       facts were read off the test records: a private front is refused
+        baselines() -> dict of name -> utility      lines on the page of a front that is not private: a constant
+                                                    guess, a model without privacy
         from_table(table, target, seed=...)         class method: the algorithm on a pandas DataFrame, for the shell
     """
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.charts.fronts import FrontChart, FrontLine
 from tacit.errors import choice
 
 if TYPE_CHECKING:
-    from tacit.pareto.front import Front
+    from tacit.pareto.front import Front, Point
 
 
 def chart_of(fronts: Sequence[Front], *, show: str = "error") -> FrontChart:
@@ -17,25 +17,50 @@ def chart_of(fronts: Sequence[Front], *, show: str = "error") -> FrontChart:
     choice("show", show, ("error", "utility"))
     kinds = [f"delta = {f.delta:g}, {f.label}" for f in fronts]
     mixed = len(set(kinds)) > 1
-    epsilon = f"epsilon ({'DIFFERENT KINDS of epsilon, see the legend' if mixed else kinds[0]})"
+    of = "training epsilon" if all(f.private for f in fronts) else "epsilon"
+    epsilon = f"{of} ({'DIFFERENT KINDS of epsilon, see the legend' if mixed else kinds[0]})"
     return FrontChart(
         tuple(_front_line(f, show, f"{f.name} [{kind}]" * mixed) for f, kind in zip(fronts, kinds, strict=True)),
         title=f"Privacy-utility front of {', '.join(f.name for f in fronts)}",
-        about=f"{show} against epsilon on a logarithmic scale; bands from worst to best run.",
+        about=f"{show} against epsilon on a logarithmic scale; {bands_of(fronts)}.",
         labels=(epsilon, "utility" if show == "utility" else "error (1 - utility)"),
         who=_who(fronts),
+        levels=tuple(_levels(fronts, show)),
     )
+
+
+def bands_of(fronts: Sequence[Front]) -> str:
+    """What the bands are."""
+    return "bands are 95% intervals" if all(f.noise for f in fronts) else "bands run from the worst to the best run"
+
+
+def _levels(fronts: Sequence[Front], show: str) -> Iterator[tuple[str, float]]:
+    """What fronts say of utility without privacy or without a model; told apart by name where they differ."""
+    for name in dict.fromkeys(name for f in fronts for name in f.baselines):
+        utilities = {f.baselines[name] for f in fronts if name in f.baselines}
+        for f in fronts if len(utilities) > 1 else [f for f in fronts if name in f.baselines][:1]:
+            if name in f.baselines:
+                value = f.baselines[name]
+                yield f"{name}{f' ({f.name})' if len(utilities) > 1 else ''}", value if show == "utility" else 1 - value
 
 
 def _front_line(front: Front, show: str, longer: str) -> FrontLine:
     def value(utility: float) -> float:
         return min(max(utility if show == "utility" else 1.0 - utility, 0.0), 1.0)
 
-    points = tuple((p.epsilon, value(p.utility), value(p.best), value(p.worst)) for p in front.points)
+    def band(p: Point) -> tuple[float, float]:
+        """The best and the worst run; where noise was added to runs, the interval."""
+        if front.noise and p.low is not None and p.high is not None:
+            return p.high, p.low
+        return p.best, p.worst
+
+    points = tuple((p.epsilon, value(p.utility), *map(value, band(p))) for p in front.points)
     return FrontLine(front.name, points, tuple((p.epsilon, value(p.utility)) for p in front.tested), longer)
 
 
 def _who(fronts: Sequence[Front]) -> str:
     if all(f.private for f in fronts):
-        return f"PRIVATE: {min(fronts, key=lambda f: f.name).guarantee.budget} for the test records; training ones not."
+        stated = min(fronts, key=lambda f: f.name).guarantee
+        epsilon, delta = stated.quoted() or (0.0, 0.0)
+        return f"PRIVATE: test epsilon {epsilon:.4g}, delta {delta:g}, for the test records; not for training records."
     return "NOT PRIVATE: only for people who may see the data. Guarantee: none."

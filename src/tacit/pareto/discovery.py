@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, differences, positive
 from tacit.identity import DataIdentity, agree_on_data, describe_making, identify
+from tacit.objective import call_without_message
 from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.front import WHY, Front, Point
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 ABOUT, RUNS, PLACED, WANTED = "tacit:front", "tacit:runs", "tacit:placed", "tacit:wanted"
-DATA, MADE = "tacit:data", "tacit:made"
+DATA, MADE, BASELINES = "tacit:data", "tacit:made", "tacit:baselines"
 PLACES = ("utility", "deviation", "low", "high")
 
 
@@ -221,10 +222,21 @@ def _front(
     places = _place(study, oracles, test, points, whole)
     points = [replace(p, **place) for p, place in zip(points, places, strict=True)]
     if test is None:
-        return Front(tuple(points), guarantee=Guarantee.none(WHY), **about)
+        return Front(tuple(points), guarantee=Guarantee.none(WHY), baselines=_baselines(study, oracles), **about)
     noise = test.deviation if not points or points[0].low is not None else 0.0  # the first release did not say
     left = test.describe_origin(NONE).get("left")
     return Front(tuple(points), guarantee=test.guarantee, payment=test.payment, noise=noise, left=left, **about)
+
+
+def _baselines(study: Study, oracles: Oracles) -> dict[str, float]:
+    """Utilities to hold a front against, where the algorithm knows some; measured once."""
+    if not callable(measure := getattr(oracles.algorithm, "baselines", None)):
+        return {}
+    if BASELINES not in study.user_attrs:
+        measured = call_without_message(lambda _: {str(k): float(v) for k, v in measure().items()}, None)
+        study.set_user_attr(BASELINES, {k: v for k, v in measured.items() if 0.0 <= v <= 1.0})
+    stored: dict[str, float] = study.user_attrs[BASELINES]
+    return stored
 
 
 def _place(

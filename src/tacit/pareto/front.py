@@ -98,6 +98,7 @@ class Front:
     payment: Payment | None = None
     noise: float = 0.0  # standard deviation of the noise that was added to each point's mean utility
     reasons: tuple[str, ...] = ()  # why points failed, each once
+    baselines: dict[str, float] = field(default_factory=dict)  # utility without privacy, or without a model
     origin: dict[str, Any] | None = field(default=None, compare=False)  # which data, version and command
     left: dict[str, Any] | None = field(default=None, compare=False, repr=False)  # what its ledger has left
 
@@ -201,6 +202,7 @@ class Front:
             "front": [plain(p) for p in self.points],
             "tested": [plain(p) for p in self.tested],
             "failed": [plain(p) for p in self.failed],
+            **({"baselines": self.baselines} if self.baselines else {}),
             **({"reasons": list(self.reasons)} if self.reasons else {}),
         }
 
@@ -220,6 +222,7 @@ class Front:
             raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
         about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
         about |= {"noise": float(document.get("noise", 0.0)), "origin": document.get("origin")}
+        about["baselines"] = {str(k): float(v) for k, v in document.get("baselines", {}).items()}
         about["reasons"] = tuple(map(str, document.get("reasons", ())))
         return cls(tested, **about)
 

@@ -102,6 +102,10 @@ class ByLots:
         """Test accuracy of one run for each seed, (R,)."""
         return np.asarray(self._correct(params, seeds).mean(axis=1), float)
 
+    def baselines(self) -> dict[str, float]:
+        """What a constant guess and, of linear models, one without privacy reach on the test rows."""
+        return self.examples.baselines(linear=self.kind == "adult")
+
     def utility(self, params: Params, seed: int) -> float:
         """Test accuracy of one run."""
         return float(self.utilities(params, [seed])[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -128,6 +130,23 @@ class Examples:
         """Which arrays these are, rows held out included."""
         arrays = (self.X, self.y, self.X_test, self.y_test)
         return replace(DataIdentity.of_arrays(arrays), rows=len(self.X) + len(self.X_test))
+
+    def baselines(self, *, linear: bool = True) -> dict[str, float]:
+        """Test accuracy of the most frequent class, and of logistic regression without privacy.
+
+        Edges. Without scikit-learn the second is left out. Not private: both look at all test rows.
+        """
+        most = int(np.bincount(self.y).argmax())
+        found = {"majority": float(np.mean(self.y_test == most))}
+        with contextlib.suppress(ImportError):
+            from sklearn.linear_model import LogisticRegression
+
+            if linear:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # one that has not quite converged serves as well
+                    model = LogisticRegression(max_iter=200).fit(self.X, self.y)
+                found["not private"] = float(model.score(self.X_test, self.y_test))
+        return found
 
     def __repr__(self) -> str:
         n, d = self.X.shape

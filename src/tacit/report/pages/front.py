@@ -13,7 +13,7 @@ from typing import Any
 from tacit.charts.fronts import NARROW
 from tacit.page import Page, asset, table
 from tacit.page.parts import guarantee_part, payment_part
-from tacit.pareto.chart import chart_of
+from tacit.pareto.chart import bands_of, chart_of
 from tacit.pareto.compare import Comparison
 from tacit.pareto.front import Front
 from tacit.privacy.release import plain
@@ -21,8 +21,11 @@ from tacit.privacy.release import plain
 ASK = (
     '<div class="box screen"><label for="epsilon">Move epsilon: at most <output id="shown" for="epsilon"></output>'
     '</label><input type="range" id="epsilon" min="0" max="1000" step="5" value="500"><p><button id="less">◂ previous '
-    'point</button> <button id="more">next point ▸</button></p><div id="answer" aria-live="polite"></div></div>'
+    'point</button> <button id="more">next point ▸</button> <label for="typed">or type it: </label><input id="typed" '
+    'type="number" min="0" step="any" inputmode="decimal"></p><div id="answer" class="wide" aria-live="polite"></div>'
+    "</div>"
 )
+HOLLOW = "hollow dots at the border lie beyond it"
 SCRIPT = asset("front.js")
 BUTTONS = '<button id="copy">Copy the table</button> <button id="png">Save the drawing (PNG)</button>'
 
@@ -45,7 +48,7 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
     parts = {
         "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
         "drawing": chart.svg + chart.draw(NARROW),
-        "ask": ASK,
+        "ask": ASK.replace("Move epsilon", "Move the training epsilon") if both.private else ASK,
         "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failures(both)}',
         "guarantees": "".join(_guarantee(f) for f in both.fronts if f.private),
     }
@@ -65,9 +68,11 @@ def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
 def _table(both: Comparison) -> str:
     names = list(dict.fromkeys(n for f in both.fronts for p in f.points for n in p.params))
     kind = ["delta", "epsilon is for"] * both.mixed  # said once above where there is one kind
-    heads = ["algorithm", "epsilon", "utility", "worst run", "best run", *names, *kind]
+    several = ["algorithm"] if len(both.fronts) > 1 else []
+    heads = [*several, "epsilon", "utility", "95% interval", "runs", *names, *kind]
     rows = [
-        [f.name, p.epsilon, p.utility, p.worst, p.best, *(p.params.get(n, "") for n in names)]
+        [*([f.name] if several else []), p.epsilon, p.utility, _span(p.low, p.high), _span(p.worst, p.best)]
+        + [p.params.get(n, "") for n in names]
         + [f.delta, f.label] * both.mixed
         for f in both.fronts
         for p in f.points
@@ -75,15 +80,28 @@ def _table(both: Comparison) -> str:
     return table(heads, rows, name="all", words=("algorithm", "epsilon is for"))
 
 
+def _span(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return f"{low:.4f} to {high:.4f}" if low < high else f"{low:.4f}"
+
+
 def _kind(both: Comparison) -> str:
     if both.mixed:
         return "These epsilons are different quantities and cannot be compared by size"
+    if both.private:
+        return (
+            f"Two epsilons: the training epsilon, on the axis and in the table, is for {both.fronts[0].label}, delta = "
+            f"{both.fronts[0].delta:g}, and says what a model trained so would cost; the test epsilon, below, is what "
+            "this front has cost the test records"
+        )
     return f"Epsilon: {both.fronts[0].label}, delta = {both.fronts[0].delta:g}"
 
 
 def _kinds(both: Comparison) -> str:
     if not both.mixed:
-        return f'<p class="soft">{escape(_kind(both))}. Bands run from the worst to the best run.</p>'
+        bands = bands_of(both.fronts)
+        return f'<p class="soft">{escape(_kind(both))}. {bands[0].upper()}{bands[1:]}; {HOLLOW}.</p>'
     listed = "".join(f"<li>{escape(f.name)}: {escape(f.label)}, delta = {f.delta:g}</li>" for f in both.fronts)
     return f"<p>{_kind(both)}:</p><ul>{listed}</ul>"
 
@@ -97,4 +115,6 @@ def _failures(both: Comparison) -> str:
     lost = [(f.name, len(f.failed)) for f in both.fronts if f.failed]
     if not lost:
         return ""
-    return "<p>" + "; ".join(f"{escape(name)}: {n} points failed twice and are left out" for name, n in lost) + ".</p>"
+    why = "; ".join(dict.fromkeys(reason for f in both.fronts for reason in f.reasons))
+    told = "; ".join(f"{escape(name)}: {n} points failed twice and are left out" for name, n in lost)
+    return f"<p>{told}{f' ({escape(why)})' if why else ''}.</p>"
