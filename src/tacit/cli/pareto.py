@@ -206,7 +206,7 @@ def _replace_space(made: Any, file: Path) -> None:
             f"{', '.join(given.names)}. Name all of them, and no other"
         )
     try:
-        made.space = Space({name: given.distributions[name] for name in own.names})
+        object.__setattr__(made, "space", Space({name: given.distributions[name] for name in own.names}))
     except AttributeError:
         raise BadInput("this algorithm's space is fixed; change it where it is defined") from None
 

@@ -54,7 +54,11 @@ def _front_line(front: Front, show: str, longer: str) -> FrontLine:
             return p.high, p.low
         return p.best, p.worst
 
-    points = tuple((p.epsilon, value(p.utility), *map(value, band(p))) for p in front.points)
+    bands = [band(p) for p in front.points]
+    points = tuple(
+        (p.epsilon, value(p.utility), value(best), value(worst))
+        for p, (best, worst) in zip(front.points, bands, strict=True)
+    )
     return FrontLine(front.name, points, tuple((p.epsilon, value(p.utility)) for p in front.tested), longer)
 
 
