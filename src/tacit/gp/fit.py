@@ -113,17 +113,17 @@ def fit(
 
     prior = _HyperPrior.of(kernel.dimensions, fit_noise)
     first = prior.clip(_start(warm.kernel if warm else kernel, warm, width, prior))
-    starts = [first, *_other_start(prior, count("restarts", restarts, least=0))]
-    evaluations = 0
-    if len(starts) > 1:
-        # Spread over the whole sequence, not its beginning: proposals cluster as a run goes on.
-        some = np.unique(np.linspace(0, len(z) - 1, SCOUTS).round().astype(np.intp)) if len(z) > SCOUTS else slice(None)
-        scout = _Evidence(kernel, X[some], z[some], known[some], prior)
-        found = [_climb(scout, start) for start in starts]
-        evaluations += scout.evaluations
-        first = min(found, key=lambda f: f[1])[0]
+    others = _other_start(prior, count("restarts", restarts, least=0))
+    starts = [first, *(start for start in others if not np.allclose(start, first))]
     everything = _Evidence(kernel, X, z, known, prior)
-    theta, loss = _climb(everything, first)
+    scout, evaluations = everything, 0
+    if len(starts) > 1 and len(z) > SCOUTS:
+        # Spread over the whole sequence, not its beginning: proposals cluster as a run goes on.
+        some = np.unique(np.linspace(0, len(z) - 1, SCOUTS).round().astype(np.intp))
+        scout = _Evidence(kernel, X[some], z[some], known[some], prior)
+    theta, loss = min((_climb(scout, start) for start in starts), key=lambda found: found[1])
+    if scout is not everything:
+        evaluations, (theta, loss) = scout.evaluations, _climb(everything, theta)
     fitted = math.exp(theta[-1]) * width**2 if fit_noise else 0.0
     best = kernel.with_log_parameters(theta[: kernel.dimensions + 1])
     return FittedModel(best, fitted, centre, width, -loss, evaluations + everything.evaluations)
@@ -203,7 +203,7 @@ def _climb(evidence: _Evidence, start: Array) -> tuple[Array, float]:
 
     box = list(zip(evidence.prior.low, evidence.prior.high, strict=True))
     found = minimize(
-        evidence, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 60, "ftol": 1e-6, "gtol": 1e-3}
+        evidence, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 60, "ftol": 1e-5, "gtol": 1e-2}
     )
     return np.asarray(found.x), float(found.fun)
 

@@ -138,7 +138,7 @@ class ObservedTrials:
     done: Callable[[Trial, float], None] = lambda trial, value: None
 
     def more(self, running: int) -> bool:
-        return running < min(self.at_once, self.observations.left() - self.keep)
+        return running < self.at_once and running < self.observations.left() - self.keep
 
     def begin(self, trial: Trial) -> Future[int]:
         return submit_losses(self.executor, self.objective, self.observations.mechanism, dict(trial.params))
@@ -174,18 +174,18 @@ def confirm(
     from optuna.trial import TrialState
 
     from tacit.methods.sampler import FixedSampler
+    from tacit.run.sampler import ask_trial
 
     study = observations.study
     study.set_user_attr(CHOSEN, params)
     if not observations.left():
         return
     total = result(submit_losses(executor, objective, observations.mechanism, params))
-    searching, study.sampler = study.sampler, FixedSampler(distributions, params)
+    searching, study.sampler = study.sampler, FixedSampler(distributions, params, {CONFIRMS: True})
     try:
         while observations.left():
-            trial = study.ask(fixed_distributions=distributions)
+            trial = ask_trial(study, distributions)
             try:
-                trial.set_user_attr(CONFIRMS, True)
                 value = observations.observe(trial, total)
                 study.tell(trial, value)
             except BaseException as error:

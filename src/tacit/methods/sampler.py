@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.trial import TrialState
@@ -43,17 +43,25 @@ class KnownNoiseSampler(JointSampler):
         self.startup, self.surrogate = count("startup", startup), Surrogate(space, noise, candidates, seed)
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
-        X, y, pending = self.observations(study, but=trial.number)
-        if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
-            return self._first(trial.number)
-        with one_thread():
-            return self.surrogate.propose(X, y, pending)
+        states = (TrialState.COMPLETE, TrialState.RUNNING)
+        others = [t for t in study.get_trials(deepcopy=False, states=states) if t.number != trial.number]
+        known = self.foresee(others, study.direction.name)
+        return self._first(trial.number) if known is None else known[0]
 
-    def observations(self, study: Study, but: int = -1) -> tuple[Array, Array, Array]:
+    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]] | None:
+        if any(t.state == TrialState.WAITING for t in trials):  # somebody enqueued it: Optuna gives it out
+            return None
+        X, y, pending = self.observations(trials, direction)
+        if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
+            return None
+        with one_thread():
+            return self.surrogate.propose(X, y, pending), {}
+
+    def observations(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Array, Array, Array]:
         """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones."""
-        sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
-        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.RUNNING))
-        whole = [t for t in trials if t.number != but and set(self.space.names) <= set(t.params)]
+        sign = 1.0 if direction == "MAXIMIZE" else -1.0
+        asked, names = (TrialState.COMPLETE, TrialState.RUNNING), set(self.space.names)
+        whole = [t for t in trials if t.state in asked and (self.has_features(t) or names <= t.params.keys())]
         done = [t for t in whole if t.value is not None]
         running = [t for t in whole if t.state == TrialState.RUNNING]
         y = np.array([sign * t.value for t in done if t.value is not None])
@@ -61,7 +69,7 @@ class KnownNoiseSampler(JointSampler):
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
-        X, y, _ = self.observations(study)
+        X, y, _ = self.observations(study.get_trials(deepcopy=False), study.direction.name)
         with one_thread():
             chosen = self.surrogate.answer(X, y)
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
@@ -81,6 +89,8 @@ class KnownNoiseSampler(JointSampler):
 class ScatterSampler(KnownNoiseSampler):
     """Private random search: uniform points, or members of a list; the answer still comes from the model."""
 
+    foresee = JointSampler.foresee
+
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         generator = np.random.default_rng((self.seed, trial.number))
         if self.surrogate.candidates:
@@ -95,6 +105,8 @@ class ListSampler(KnownNoiseSampler):
         super().__init__(space, noise, seed=seed)
         self.points = list(points)
 
+    foresee = JointSampler.foresee
+
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         states = (TrialState.COMPLETE, TrialState.RUNNING)
         taken = [t.params for t in study.get_trials(deepcopy=False, states=states) if t.number != trial.number]
@@ -104,9 +116,11 @@ class ListSampler(KnownNoiseSampler):
 class FixedSampler(JointSampler):
     """The same parameters for every trial. Unlike enqueued ones, no other process can take them for its own trial."""
 
-    def __init__(self, distributions: dict[str, BaseDistribution], params: Params) -> None:
+    def __init__(
+        self, distributions: dict[str, BaseDistribution], params: Params, attributes: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(Space(distributions))
-        self.params = dict(params)
+        self.params, self.attributes = dict(params), attributes or {}
 
-    def point(self, study: Study, trial: FrozenTrial) -> Params:
-        return self.params
+    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]]:
+        return self.params, self.attributes

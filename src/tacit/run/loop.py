@@ -29,11 +29,13 @@ def run_trials(
     """
     from optuna.trial import TrialState
 
+    from tacit.run.sampler import ask_trial
+
     running = dict[Future[Any], "Trial"]()
     try:
         while True:
             while more(len(running)):
-                trial = study.ask(fixed_distributions=None if callable(distributions) else distributions)
+                trial = ask_trial(study, distributions)
                 try:
                     if callable(distributions):
                         distributions(trial)

@@ -81,10 +81,11 @@ class StudyStore:
     def claim(self, trial: Trial, most: int | None) -> None:
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         trial.set_user_attr(mine, True)
-        stored = self.study._storage.get_trial(trial._trial_id)
+        trials = None if most is None else self.study.get_trials(deepcopy=False)
+        stored = self.study._storage.get_trial(trial._trial_id) if trials is None else trials[trial.number]
         if any(key.startswith(CLAIM) and key != mine for key in stored.user_attrs):
             raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if most is not None and self.count_claims() > most:
+        if trials is not None and most is not None and self._count(trials) > most:
             raise exhaustion(most)
 
     def keep(self, trial: Trial, value: Any) -> None:
