@@ -109,9 +109,11 @@ def test_the_folder_of_a_search_is_its_owners_alone(at: Path, umask: int) -> Non
 MODEL = "import numpy as np\ndef losses(params):\n    return np.full(3000, 0.2 + (params['x'] - 0.3) ** 2)\n"
 
 
+@pytest.mark.parametrize("umask", [0o000], indirect=True)
 def test_what_the_command_writes_is_its_owners_alone(at: Path, umask: int) -> None:
     given = {"files_model.py": MODEL, "space.toml": "x = {low = 0.0, high = 1.0}\n", "rows.csv": ""}
     given["rows.csv"] = "a,b,y\n" + "".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(30))
+    given["table.csv"] = "a,b,sick\n" + "".join(f"{i % 11},{i * i % 7},{i % 2}\n" for i in range(400))
     for name, text in given.items():
         (at / name).touch(0o600)
         (at / name).chmod(0o600)
@@ -125,7 +127,12 @@ def test_what_the_command_writes_is_its_owners_alone(at: Path, umask: int) -> No
         ["report", "new/run"],
         ["audit", "laplace", "--trials", "200", "--out", "audit"],
         ["curator", "grant", "alice", "--state", "state"],
-    ):
+        ["curator", "init", "rows.csv", "--evaluate", "y", "--scale", "1,1", "--epsilon", "1", "--folder", "study",
+         "--host", "localhost", "--modeler", "bob", "--yes"],
+        ["train", "--table", "table.csv", "--target", "sick", "--epsilon", "8", "--runs", "2", "--out", "model"],
+        ["predict", "model", "table.csv", "--out", "predicted.csv"],
+        ["report", "model"],
+    ):  # fmt: skip
         said = command(*words)
         assert said.code == 0, (words, said.err)
     serve = ["curator", "serve", "rows.csv", "--evaluate", "y", "--epsilon", "1", "--delta", "1e-3", "--state", "state"]
@@ -136,7 +143,7 @@ def test_what_the_command_writes_is_its_owners_alone(at: Path, umask: int) -> No
         assert service.stdout.readline().startswith("http://")
         assert others_may(at) == []
         service.send_signal(signal.SIGTERM)
-    assert {"report.html", "certificate.json", "study.db", "curator.db", "icu.json"} <= {p.name for p in at.rglob("*")}
+    assert {"report.html", "certificate.json", "study.db", "curator.db", "icu.json", "key.pem", "predicted.csv"} <= {p.name for p in at.rglob("*")}
     assert others_may(at) == []
 
 

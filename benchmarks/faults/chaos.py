@@ -89,8 +89,8 @@ def run(repeats: int) -> list[Figure]:
     whole = break_all(SECONDS * repeats)
     for words in (*whole.violations, *whole.missing):
         print(f"  {words}", flush=True)
-    assert not whole.violations, f"{len(whole.violations)} violations"
-    total = sum(whole.faults.values())
+    total = whole.faults.total()
+    assert not whole.violations, f"{len(whole.violations)} violations after {total} faults"
     note = "; ".join(whole.missing)
     figures = [
         Figure("faults injected", float(total), against=f"goal {GOAL:,}", goal=GOAL, better="more", note=note),

@@ -117,18 +117,18 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
     service = Service(tmp_path, certificate, *private, "--queries", "60")
     token = tacit("curator", "grant", "alice", "--state", str(tmp_path / "state")).stdout.strip()
     service.start()
-    command = [*TACIT, "modeler", "run", service.url, "--authority", service.authority, "--trials", "50", "--json"]
+    command = [*TACIT, "modeler", "run", service.url, "--authority", service.authority, "--trials", "24", "--json"]
     command += ["--lengthscale", "8", "--patience", "240"]
     modeler = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "TACIT_TOKEN": token}
     )
     assert modeler.stderr is not None
-    for _ in range(20):
+    for _ in range(8):
         modeler.stderr.readline()
     service.kill()
     time.sleep(0.3)
     service.start()
-    for _ in range(10):
+    for _ in range(6):
         modeler.stderr.readline()
     service.kill()  # and again, while the modeler asks
     service.start()
@@ -136,18 +136,18 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
     found = json.loads(out)
     assert modeler.returncode == 0
     rows = [a["row"] for a in found["answers"]]
-    assert len(rows) == len(set(rows)) == 50
+    assert len(rows) == len(set(rows)) == 24
     # nothing lost: the curator tells the same answers; nothing paid twice: one charge a row and one for the table
     with Client(service.url, token=token, authority=service.authority) as client:
         assert [a.to_json() for a in client.answers()] == found["answers"]
         np.testing.assert_array_equal(client.table(), client.table())
     assert service.end() == 0
     charges = [e for e in ledger.entries() if e.kind == "charge"]
-    assert len(charges) == 51
+    assert len(charges) == 25
     assert all(e.status == "drawn" for e in charges)
     ledger.verify()
     status = json.loads(tacit("curator", "status", "--state", str(tmp_path / "state"), "--json").stdout)
-    assert (status["used"], status["left"]) == (50, 10)
+    assert (status["used"], status["left"]) == (24, 36)
     assert sorted(e["row"] for e in status["exchanges"]) == sorted(rows)
     # asked to go on, a modeler with nothing left to ask needs no curator's evaluation
     log = json.loads(tacit("curator", "log", "--state", str(tmp_path / "state"), "--json").stdout)

@@ -112,8 +112,12 @@ def create_app(
         return curator.published().to_json()
 
     @app.get("/v1/table", response_class=StreamingResponse, responses=refusals)
-    def table(start: Annotated[int, Query(ge=0, le=2**31 - 1, description="chunk to begin with")] = 0) -> Any:
+    def table(
+        request: Request, start: Annotated[int, Query(ge=0, le=2**31 - 1, description="chunk to begin with")] = 0
+    ) -> Any:
         """The published table in frames (see tacit.outsource.protocol.frames)."""
+        if len(request.query_params.multi_items()) > 1:  # of several, others may take the first
+            return _refusal(422, "invalid", "this takes one parameter, start, once")
         return StreamingResponse(curator.frames(start), media_type="application/octet-stream")
 
     @app.get("/v1/answers", responses=refusals)

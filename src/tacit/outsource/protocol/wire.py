@@ -18,7 +18,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Row = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=0, le=LARGEST)]
+Row = Annotated[StrictInt, Field(ge=0, le=LARGEST), BeforeValidator(_whole)]
 
 
 class Message(BaseModel):
