@@ -143,7 +143,9 @@ def test_what_the_command_writes_is_its_owners_alone(at: Path, umask: int) -> No
         assert service.stdout.readline().startswith("http://")
         assert others_may(at) == []
         service.send_signal(signal.SIGTERM)
-    assert {"report.html", "certificate.json", "study.db", "curator.db", "icu.json", "key.pem", "predicted.csv"} <= {p.name for p in at.rglob("*")}
+    assert {"report.html", "certificate.json", "study.db", "curator.db", "icu.json", "key.pem", "predicted.csv"} <= {
+        p.name for p in at.rglob("*")
+    }
     assert others_may(at) == []
 
 

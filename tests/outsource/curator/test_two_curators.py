@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -224,3 +227,42 @@ def test_two_curators_pay_for_a_row_once(make: Make, tmp_path: Path, charged: st
     assert sorted(paid) == sorted(["table", *(each if charged == "each" else ["answers"])])
     assert all(e.status == "drawn" for e in ledger.entries() if e.kind == "charge")
     ledger.verify()
+
+
+STOPPED = """
+import os, signal, sys
+import numpy as np
+from tacit.outsource.curator import Curator
+
+def evaluate(row):
+    print("begun", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)  # as a machine that hangs, and comes back later
+    return 1.0
+
+with Curator(np.load(sys.argv[2]), evaluate, epsilon=2.0, delta=1e-5, state=sys.argv[1], queries=3) as curator:
+    try:
+        print(curator.ask([1], request="request-1", modeler="alice"))
+    except Exception as error:
+        print(type(error).__name__, error)
+    print(sorted(e.row for e in curator.exchanges()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_curator_that_hung_while_another_took_over_tells_nothing(postgres_url: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS)
+    words = [sys.executable, "-c", STOPPED, postgres_url, str(tmp_path / "rows.npy")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as hung:
+        assert hung.stdout is not None
+        assert hung.stdout.readline() == "begun\n"
+        with Database(postgres_url).writing() as connection:
+            connection.execute(sa.text(LOCKS))
+        with Curator(ROWS, lambda row: 2.0, epsilon=2.0, delta=1e-5, state=postgres_url, queries=3) as second:
+            assert [second.ask([row])[0].row for row in (5, 6, 7)] == [5, 6, 7]
+            hung.send_signal(signal.SIGCONT)
+            said, rows = hung.stdout.read().splitlines()
+            assert said.startswith("StateError")
+            assert "Nothing was told" in said
+            assert rows == "[5, 6, 7]"
+            assert [e.row for e in second.exchanges()] == [5, 6, 7]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import socket
@@ -19,6 +20,7 @@ import pytest
 from outsource_parts import Given, hill, some_rows
 
 from tacit.errors import BadInput
+from tacit.outsource.curator.certificate import make_certificate
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.modeler import client as clients
 from tacit.outsource.modeler.client import Client
@@ -238,3 +240,28 @@ def test_a_table_may_be_larger_than_the_memory_that_is_given_to_it(tmp_path: Pat
     with pytest.raises(Unreachable, match=r"would have 1\.6e-07 GB, and this modeler takes 1e-07"):
         client(curator(), most=100).table()
     np.testing.assert_array_equal(client(curator(), most=1000, file=tmp_path / "t.npy").table(), TABLE)
+
+
+def test_who_forgot_the_s_of_https_is_told_so(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make_certificate("localhost", certificate, key)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def speak_tls() -> None:
+        while True:
+            try:
+                opened, _ = listening.accept()
+            except OSError:
+                return
+            with opened, contextlib.suppress(OSError):
+                context.wrap_socket(opened, server_side=True)
+
+    threading.Thread(target=speak_tls, daemon=True).start()
+    with (
+        Client(f"http://127.0.0.1:{listening.getsockname()[1]}", patience=0.3) as asking,
+        pytest.raises(Unreachable, match="if it speaks TLS, its address begins with https://"),
+    ):
+        asking.published()
+    listening.close()

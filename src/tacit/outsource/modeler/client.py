@@ -165,9 +165,12 @@ class Client:
                 "authority=... (--authority FILE). Nothing was sent"
             ) from None
         if time.monotonic() + pause > limit:
+            plain = (
+                "; if it speaks TLS, its address begins with https://" if self._http.base_url.scheme == "http" else ""
+            )
             raise Unreachable(
                 f"the curator at {self._http.base_url} did not answer for {self.patience:g} seconds "
-                f"({error if isinstance(error, _Later) else type(error).__name__}). Run again to go on"
+                f"({error if isinstance(error, _Later) else type(error).__name__}). Run again to go on{plain}"
             ) from None
         self._sleep(pause)
 
