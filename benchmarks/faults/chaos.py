@@ -1,7 +1,8 @@
 """Break processes, disks, clocks, files and servers on purpose for ten minutes, and count what did not hold.
 
 ``make chaos`` runs it and fails at a violation, which it prints in words; tests/test_chaos.py runs a short form. Parts
-run two at a time, each with a share of the time; what a part cannot do here is said (``Report.missing``).
+run several at a time, since most of them wait, each with a share of the time; what a part cannot do here is said
+(``Report.missing``).
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ TITLE = "Faults injected into ledger, curator, tune and train, and promises that
 LONG = True
 REPEATS = 1
 ALSO = ("tacit.cli.main", "tacit.cli.tune")
-SECONDS = 480  # for each of two lanes; parts finish what they began, and whole runs come after
+LANES = 6
+SECONDS = 480  # for each lane; parts finish what they began, and whole runs come after
 GOAL = 2000
 SEED = 20
 Part = Callable[[Report, Path], None]
 
 
-def parts(server: Server) -> list[tuple[int, Part]]:
+def parts(servers: tuple[Server, Server]) -> list[tuple[int, Part]]:
     """What is broken, with its share of the time and at most so many faults of each kind."""
     return [
-        (10, lambda r, f: ledgers.on_server(r, f, server, 150, 15)),
+        (10, lambda r, f: curators.on_server(r, f, servers[1], 120, 12)),
+        (10, lambda r, f: ledgers.on_server(r, f, servers[0], 150, 15)),
         (10, lambda r, f: curators.on_files(r, f, 250)),
         (10, lambda r, f: ledgers.on_files(r, f, 250)),
         (10, lambda r, f: runs.killed_runs(r, f, "tune", 250)),
@@ -49,24 +52,23 @@ def parts(server: Server) -> list[tuple[int, Part]]:
         (4, lambda r, f: runs.killed_commands(r, f, 20)),
         (5, lambda r, f: standbys.fail_over(r, f, 20)),
         (3, lambda r, f: standbys.fall_behind(r, f, 8)),
-        (8, lambda r, f: damage.ledgers(r, f, 1200, 200)),
+        (10, lambda r, f: damage.ledgers(r, f, 1200, 200)),
         (5, lambda r, f: damage.states(r, f, 250, 60)),
         (4, lambda r, f: damage.runs(r, f, "tune", 60)),
         (4, lambda r, f: damage.runs(r, f, "train", 60)),
-        (10, lambda r, f: curators.on_server(r, f, server, 120, 12)),
     ]
 
 
 def break_all(seconds: float, seed: int = SEED) -> Report:
-    """Two lanes of so many seconds. A server that is restarted serves one part at a time: the first and the last."""
+    """Lanes of so many seconds. A server that is restarted serves one part."""
     whole = Report(seed)
     before = os.environ.get("XDG_STATE_HOME")
-    server = Server()
+    servers = Server(), Server()
     try:
         with tempfile.TemporaryDirectory(prefix="tacit-chaos-", dir=memory()) as place:
             os.environ["XDG_STATE_HOME"] = f"{place}/seen"  # what this machine saw of ledgers on servers
-            asked = parts(server)
-            share = 2 * seconds / sum(weight for weight, _ in asked)
+            asked = parts(servers)
+            share = LANES * seconds / sum(weight for weight, _ in asked)
 
             def do(number: int) -> Report:
                 weight, part = asked[number]
@@ -74,11 +76,12 @@ def break_all(seconds: float, seed: int = SEED) -> Report:
                 part(report, Path(place))
                 return report
 
-            with ThreadPoolExecutor(2) as lanes:
+            with ThreadPoolExecutor(LANES) as lanes:
                 for report in lanes.map(do, range(len(asked))):
                     whole.add(report)
     finally:
-        server.remove()
+        for server in servers:
+            server.remove()
         os.environ.pop("XDG_STATE_HOME") if before is None else os.environ.update(XDG_STATE_HOME=before)
     return whole
 
