@@ -67,7 +67,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     training rows.
 
     Attributes after fit: ``best_params_``; ``best_score_``, larger is better: the noisy accuracy, or the noisy loss
-    negated; ``best_score_std_``; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``.
+    negated; ``best_score_std_``; ``baseline_score_``, that of a constant on the training rows, where scoring is a
+    metric by name; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``.
 
     Guarantee. ``release_``, and with it ``best_params_`` and ``best_score_``, is mu-GDP for one validation row
     replaced, unconditional. THE TRAINING ROWS ARE NOT PROTECTED: publish ``best_estimator_`` only if they may be
@@ -157,7 +158,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             known,
             target,
             bounds,
-            None if owners is None else np.unique(owners[hidden], return_inverse=True)[1],
+            *(None if owners is None else np.unique(owners[part], return_inverse=True)[1] for part in (hidden, seen)),
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
@@ -178,9 +179,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         found = self.release_.value
         score, deviation = found.score or 0.0, found.deviation
         self.best_params_, self.best_score_std_ = found.params, deviation
-        self.best_score_ = -score
+        self.best_score_, self.baseline_score_ = -score, None
         if found.reading is not None:
             self.best_score_ = found.reading.larger_is_better(score)
+            base = found.reading.baseline
+            self.baseline_score_ = base if found.reading.higher or base is None else -base
             self.best_score_std_ = found.reading.reach(score, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
         held = f"{len(hidden)} validation rows, one row" if owners is None else f"{losses.units} {OF_PERSONS}"

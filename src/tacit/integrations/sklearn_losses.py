@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from sklearn.utils import _safe_indexing
 
 from tacit.errors import ObjectiveError, extra, type_and_shape
 from tacit.integrations.predictions import check_estimator, predict_for
-from tacit.metrics import Metric
+from tacit.metrics import Metric, Reading
+from tacit.metrics.constant import read_against_constant
 from tacit.objective import LossFacts
 from tacit.persons import Rows, mean_by_person
 from tacit.schema import Column
@@ -41,6 +43,7 @@ class Losses:
     target: Column
     bounds: tuple[float, float]
     owners: Rows | None = None
+    train_owners: Rows | None = None
 
     @property
     def units(self) -> int:
@@ -49,8 +52,17 @@ class Losses:
     @property
     def facts(self) -> LossFacts:
         if isinstance(self.loss, Metric):
-            return self.loss.facts(self.units, persons=self.owners is not None)
+            return replace(self.loss.facts(self.units, persons=self.owners is not None), reading=self._reading)
         return LossFacts(self.units, self.bounds, "record" if self.owners is None else "person")
+
+    @cached_property
+    def _reading(self) -> Reading:
+        """With the score of a constant beside it, by training rows."""
+        assert isinstance(self.loss, Metric)
+        answers, labels = self.train[1], self.target.labels.tolist()
+        if self.target.kind == "category":
+            answers = self.loss.code_answers(self.target.encode(answers), labels)
+        return read_against_constant(self.loss.reading(self.units), self.loss, answers, len(labels), self.train_owners)
 
     def fit(self, params: Mapping[str, Any]) -> Any:
         return clone(self.estimator).set_params(**params).fit(*self.train)

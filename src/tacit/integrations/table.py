@@ -14,6 +14,7 @@ import difflib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from tacit.integrations.predictions import check_estimator, predict_for
 from tacit.integrations.table_code import TablePipeline
 from tacit.integrations.table_facts import Identifier, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
-from tacit.metrics import Metric, find
+from tacit.metrics import Metric, Reading, find
+from tacit.metrics.constant import read_against_constant
 from tacit.objective import LossFacts
 from tacit.persons import Rows, number_persons
 from tacit.schema import TASKS, Column, Schema
@@ -82,7 +84,7 @@ class TableObjective:
 
     @property
     def facts(self) -> LossFacts:
-        return self.metric.facts(self.units, persons=self.owners is not None)
+        return replace(self.metric.facts(self.units, persons=self.owners is not None), reading=self._reading)
 
     @property
     def space(self) -> Space:
@@ -142,30 +144,15 @@ class TableObjective:
         ]
 
     def baseline(self) -> str:
-        """What no model would score, by the targets of the training rows alone; and how many of them bounds clip."""
+        """What a constant prediction scores, by the targets of the training rows alone; see read_against_constant."""
+        shown = self._reading
+        return f"to beat: {article(shown.name)} {shown.name} of {shown.baseline:.4g}, {shown.baseline_of}"
+
+    @cached_property
+    def _reading(self) -> Reading:
         answers = self._answers(self.train[1], np.ones(len(self.train[1]), bool))
-        metric, said = self.metric, ""
-        if metric.pairs:
-            return f"to beat: no order at all has an {metric.shown.name} of 0.5"
-        if metric.task == "classification":
-            rates = np.bincount(answers, minlength=len(self.target.categories)) / len(answers)
-        if metric.reads == "labels":
-            constant, said = np.full(len(answers), float(rates.argmax())), "the most frequent class"
-        elif metric.reads == "probabilities":
-            constant, said = np.tile(rates, (len(answers), 1)), "the shares of the classes"
-        else:
-            constant, said = np.full(len(answers), _middle(metric, answers)), "the same number, the best one"
-        loss = float(metric.measure(constant, answers, self.train_owners).mean())
-        name, value = metric.shown.name, metric.shown.read(loss)
-        told = f"to beat: always {said} has {article(name)} {name} of {value:.4g} on the training rows"
-        if metric.reads != "numbers" or metric.losses is None:
-            return told
-        (low, high), each = metric.known_bounds(), metric.losses(constant, answers)
-        clipped = 100 * float(np.mean((each < low) | (each > high)))
-        return (
-            f"{told}. Losses are clipped at the bounds [{low:g}, {high:g}], and so is the score: of these "
-            f"{clipped:.3g}% are"
-        )
+        classes, reading = len(self.target.categories), self.metric.reading(self.units)
+        return read_against_constant(reading, self.metric, answers, classes, self.train_owners)
 
     def fit(self, params: dict[str, Any]) -> TablePipeline:
         """The model with these parameters, fitted on the training rows, for rows as the table has them."""
@@ -182,12 +169,6 @@ def article(name: str) -> str:
     ('an', 'a')
     """
     return "an" if name[0] in "aeiouA" else "a"
-
-
-def _middle(metric: Metric, answers: Any) -> float:
-    """The constant that suits the metric."""
-    level = {"absolute": 0.5, "quantile": float(metric.name.partition(":")[2] or 0.5)}.get(metric.name.split(":")[0])
-    return float(answers.mean() if level is None else np.quantile(answers, level))
 
 
 def table_objective(

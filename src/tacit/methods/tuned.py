@@ -109,11 +109,13 @@ class Tuned:
 
     def __str__(self) -> str:
         """The parameters, the score and what it may be off by, in lines."""
-        width = max([len(self.metric), *map(len, self.params)])
+        width = max([len(self.metric), len("to beat"), *map(len, self.params)])
         lines = ["Released", *(f"  {name:{width}}  {_few_digits(v)}" for name, v in self.params.items())]
         if self.score is not None:
             lines.append(f"  {self.metric:{width}}  {self.metric_score:.4g}")
             lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.metric_intervals()]
+            if self.reading is not None and self.reading.baseline is not None:
+                lines.append(f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}")
             if self.reading is not None and self.reading.about:
                 lines.append(f"  {self.metric}: {self.reading.about}")
         if self.noise is not None:

@@ -12,6 +12,7 @@ class Reading:
     """The metric is offset + factor * loss, or the root of the loss.
 
     ``spread`` is the relative standard deviation of the factor, where it rests on class rates that other rows showed.
+    ``baseline`` is what a constant prediction scores, where it is known, and ``baseline_of`` which, and on what.
 
     >>> Reading("accuracy", 1.0, -1.0, higher=True).read(0.25)
     0.75
@@ -27,6 +28,8 @@ class Reading:
     spread: float = 0.0
     unit: bool = False  # the metric itself is between 0 and 1
     about: str = ""  # what it rests on
+    baseline: float | None = None
+    baseline_of: str = ""
 
     def read(self, loss: float) -> float:
         """The metric at a mean loss."""
@@ -50,4 +53,5 @@ class Reading:
         return self.read(loss) if self.higher else -self.read(loss)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if value or name in ("name", "factor")}
+        always = ("name", "factor", *(("baseline",) if self.baseline is not None else ()))
+        return {name: value for name, value in self.__dict__.items() if value or name in always}
