@@ -21,6 +21,7 @@ LINE = Method(
     why="its noise is Gaussian",
     refuses=("storage", "executor", "at_once", "out"),
     refuses_because="keeps nothing",
+    releases="parameters",
     function="toy_method:run",
     options="toy_method:settings",
     forecasts="toy_method:FORECASTS",

@@ -89,3 +89,19 @@ def test_bad_usage_is_one_line_and_exit_code_two(plan: Said) -> None:
         assert words in done.stderr
         assert done.stdout == ""
         assert "Traceback" not in done.stderr
+
+
+def test_a_table_tells_its_own_sizes(plan: Said, tmp_path: Path) -> None:
+    """Persons are counted, not their rows; the line that is recommended names the table."""
+    rows = [f"p{i // 3},{i % 7},{'yes' if i % 7 > 3 else 'no'}" for i in range(1200)]
+    (tmp_path / "stays.csv").write_text("who,age,ill\n" + "\n".join(rows))
+    asked = ["--table", "stays.csv", "--target", "ill", "--person", "who", "--epsilon", "3", "--trials", "50"]
+    done = plan(*asked, "--spread", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["records"], document["dimensions"], document["bounds"]) == (200, 1, [0.0, 1.0])
+    assert "--table stays.csv --target ill" in document["recommendation"]["shell"]
+    assert {m["method"]: m["releases"] for m in document["methods"]}["pool"] == "parameters and score; no trial"
+    refused = plan("--table", "stays.csv", "--target", "ill", "--records", "5")
+    assert refused.returncode == 2
+    assert "leave --records" in refused.stderr

@@ -41,6 +41,7 @@ class Outlook:
     bound: float | None = None  # what theory says is lost at most
     statement: str = ""  # which theory
     measured: Mapping[str, Measured] = field(default_factory=dict)  # by landscape; the plan fills it in
+    releases: str = ""  # in words; the plan fills it in
     unavailable: str = ""  # why this budget cannot run it
     refused: bool = False  # tacit.tune refuses so much noise, unless it is accepted
     notes: tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class Outlook:
             "guarantee": self.guarantee.to_json(),
         }
         about |= {"unavailable": self.unavailable or None, "refused": self.refused, "arguments": dict(self.arguments)}
+        about |= {"releases": self.releases or None}
         numbers = {"evaluations": self.evaluations, "noise": self.noise, "noise_of": self.noise_of or None}
         return {**about, **numbers, "theory": theory, "measured": known or None, "notes": list(self.notes)}
 

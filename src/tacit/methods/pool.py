@@ -280,7 +280,7 @@ def _outlook(case: Case, *, many: bool = False) -> Outlook:
     scale = terms.choice().scale
     note = (
         f"all of {size:,} candidates are evaluated and hidden; one draw chooses, and more candidates do not raise its "
-        "noise. Nothing but the winner and its score is released"
+        "noise"
     )
     return Outlook(
         "pool_many" if many else "pool",

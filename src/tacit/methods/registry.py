@@ -44,6 +44,7 @@ class Method:
     laplace: bool = False  # the noise of its score; Gaussian otherwise
     refuses: tuple[str, ...] = ()  # fields of a Task that it has no use for
     refuses_because: str = ""
+    releases: str  # in words
     function: str  # Task -> Release[Tuned]
     options: str = ""  # what has the options as keyword-only parameters; none if empty
     forecasts: str  # tuple[Forecast, ...]: what it would give, before anything is spent
@@ -105,12 +106,14 @@ def load(name: str) -> Any:
 
 
 _PRIVATE_SEARCH: dict[str, Any] = {
+    "releases": "parameters, score and every observation",
     "notions": GAUSSIAN,
     "why": NEVER_PURE,
     "resumable": True,
     "neighbours": "tacit.methods.search:neighbours",
 }
 _KUSNER: dict[str, Any] = {
+    "releases": "parameters, and the best score that was tried",
     "refuses": ("storage", "executor", "at_once"),
     "refuses_because": "keeps its trials to itself, one after another",
     "laplace": True,
@@ -150,6 +153,7 @@ _LISTED = (
         about="a hidden pool of candidates and one draw, for few records or cheap evaluations; trials are its size",
         notions=("pure", "approximate", "zcdp", "gdp"),
         resumable=True,
+        releases="parameters and score; no trial",
         refuses=("storage",),
         refuses_because="hides its trials",
         function="tacit.methods.pool:run",
@@ -163,6 +167,7 @@ _LISTED = (
         notions=GAUSSIAN,
         why="the noise of its observations is Gaussian, which is never pure differential privacy",
         resumable=True,
+        releases="parameters, score, the region and every observation in it",
         refuses=("storage", "candidates"),
         refuses_because="hides its pool, in memory or in out, and looks between candidates",
         function="tacit.methods.staged:run",
@@ -177,6 +182,7 @@ _LISTED = (
         why=NEVER_PURE,
         resumable=True,
         separate=True,
+        releases="parameters, score, the path and every noisy gradient",
         refuses=("storage", "candidates", "at_once"),
         refuses_because="follows gradients and keeps its own journal in out",
         function="tacit.methods.gibo:run",
@@ -215,12 +221,13 @@ _LISTED = (
         options="tacit.methods.kusner:algorithm_3",
         forecasts="tacit.methods.kusner.outlook:KUSNER3",
         neighbours="tacit.methods.kusner.neighbours:algorithm_3",
-        **_KUSNER,
+        **{**_KUSNER, "releases": "the best score that was tried; the strength if wanted"},
     ),
     Method(
         name="nonprivate",
         about="the same search on exact scores, to see what privacy costs; promises nothing",
         notions=(),
+        releases="nothing that may be published",
         refuses=("ledger", "storage", "out"),
         refuses_because="protects nothing, so nothing is charged or kept",
         function="tacit.methods.search:nonprivate",

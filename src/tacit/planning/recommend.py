@@ -53,6 +53,7 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
             reasons.append(
                 f"If you know that there is {_valleys(landscape)}: {other.method}, {_loss(other, landscape)}"
             )
+    reasons.append(f"It releases {best.releases}")
     if best.evaluations > case.trials:
         reasons.append(_cost_of_evaluations(case, best, worth))
     if best.refused:
@@ -104,19 +105,19 @@ def call(case: Case, arguments: Mapping[str, Any]) -> str:
     return f"tacit.tune(losses, space, {', '.join(f'{k}={v}' for k, v in given.items())})".replace("'", '"')
 
 
-def shell(case: Case, arguments: Mapping[str, Any]) -> str:
-    """The same in the shell; what tacit tune has no option for is an --option of the method."""
+def shell(case: Case, arguments: Mapping[str, Any], table: str = "") -> str:
+    """The same in the shell; what tacit tune has no option for is an --option of the method.
+
+    ``table`` are the options that name a table, which knows its records and bounds.
+    """
     low, high = case.bounds
-    given = {
-        "records": case.records,
-        "bounds": f"{low:g} {high:g}",
-        LETTER[case.budget.notion]: f"{case.budget.amount:g}",
-    }
+    given: dict[str, Any] = {} if table else {"records": case.records, "bounds": f"{low:g} {high:g}"}
+    given |= {LETTER[case.budget.notion]: f"{case.budget.amount:g}"}
     given |= {"delta": f"{case.budget.delta:g}"} if case.budget.notion == "approximate" else {}
     given |= {"trials": case.trials} | {k: v for k, v in arguments.items() if k in ("trials", "method", "candidates")}
     words = [f"--{k} {v}" for k, v in given.items()]
     words += [f"--option {k}={v}" for k, v in arguments.items() if k not in given]
-    return " ".join(["tacit tune mymodel:losses --space space.toml", *words])
+    return " ".join([f"tacit tune {table or 'mymodel:losses --space space.toml'}", *words])
 
 
 def _budget(b: Budget) -> str:

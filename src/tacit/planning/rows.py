@@ -30,6 +30,11 @@ def forecasts() -> dict[str, Forecast]:
     return {forecast.name: forecast for forecast in (*listed, MIDDLE)}
 
 
+def name_releases() -> dict[str, str]:
+    """What each row's method would release, by its name."""
+    return {forecast.name: method.releases for method in METHODS.values() for forecast in load(method.forecasts)}
+
+
 def expected_loss(forecast: Forecast, case: Case, landscape: str) -> Measured:
     """The loss of quality that experience expects, in the units of the losses; raises if the budget cannot run it."""
     noise = forecast.level(case) if forecast.level is not None else 0.0
@@ -46,4 +51,5 @@ def outlook(forecast: Forecast, case: Case) -> Outlook:
         why = str(refusal)
         return Outlook(forecast.name, Guarantee.none(why, UNIT), 0, unavailable=why)
     outdated = forecast.defaults is not None and forecast.defaults() != measured.document()["gibo_defaults"]
-    return replace(made, measured=known, notes=(*made.notes, *[OUTDATED] * outdated))
+    notes, released = (*made.notes, *[OUTDATED] * outdated), name_releases().get(forecast.name, "")
+    return replace(made, measured=known, releases=released, notes=notes)

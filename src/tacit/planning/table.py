@@ -88,7 +88,8 @@ def _notes(plan: Plan) -> list[str]:
             said.setdefault(f"not possible here: {o.unavailable}", []).append(o.method)
             continue
         bound = f" (it allows {o.bound:.2g}, more than the bounds do)" if (o.bound or 0) >= plan.case.width else ""
-        texts = [f"noise is the standard deviation on {o.noise_of}"] * bool(o.noise)
+        texts = [f"releases {o.releases}"] * bool(o.releases)
+        texts += [f"noise is the standard deviation on {o.noise_of}"] * bool(o.noise)
         texts += [f"theory: {o.statement}{bound}"] * (o.bound is not None)
         texts += [*o.notes, *(["! tacit.tune refuses this unless you accept it"] * o.refused)]
         for text in texts:
