@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,24 @@ def test_the_output_folder_holds_the_study_the_trials_and_the_certificate(tmp_pa
     ]
     study = optuna.load_study(study_name="tacit", storage=f"sqlite:///{tmp_path}/out/study.db")
     assert [t.value for t in study.trials] == [t["value"] for t in release.value.trials]
+
+
+def test_a_finished_database_does_not_tell_how_long_a_trial_took(ledger_url: str) -> None:
+    """Kept where ledgers are too: in a file, and on a server."""
+
+    def slow(params: dict[str, float]) -> np.ndarray:
+        sleep(0.02 if params["x"] < 0.5 else 0.0)
+        return Bowl()(params)
+
+    given = {"storage": ledger_url, "study_name": "slow", "method": "random", "seed": 1}
+    other = optuna.create_study(storage=ledger_url.replace("postgresql://", "postgresql+psycopg://"))
+    other.optimize(lambda trial: 0.0, n_trials=1)
+    release = tuned(slow, **given)
+    stored = optuna.load_study(study_name="slow", storage=other._storage)
+    times = {t for trial in stored.trials for t in (trial.datetime_start, trial.datetime_complete)}
+    assert [t.isoformat()[10:] for t in times if t] == ["T00:00:00"]
+    assert other.trials[0].datetime_start.microsecond or other.trials[0].datetime_complete.microsecond  # not ours
+    assert tuned(slow, **given) == release
 
 
 def test_a_finished_run_called_again_is_the_same_release_for_nothing(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def search_privately(
         o = objective
         terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis)
     refuse_loud_noise(terms, task.accept_noise, objective.useful_width)
-    from tacit.run.study import SEARCH, describe_search, observed_trials, open_study  # loads Optuna
+    from tacit.run.study import SEARCH, describe_search, observed_trials, open_study, round_times  # loads Optuna
 
     if task.storage is not None and task.out is not None:
         raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
@@ -179,6 +179,7 @@ def search_privately(
         if branching:
             distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
+        round_times(study)
         release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:
             folder.write_certificate(release)

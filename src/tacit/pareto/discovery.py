@@ -107,7 +107,10 @@ def discover(
     whole = _whole(study, trials)  # before the front is read: what is whole stays so
     front = _front(study, oracles, test, corner, whole)
     if whole and test is not None:
+        from tacit.run.study import round_times
+
         test.settle(digest(front))
+        round_times(study)
     return front
 
 
