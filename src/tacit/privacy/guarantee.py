@@ -21,10 +21,8 @@ OWN = (
     "each loss is computed from its own record and public things alone: no other validation record, and nothing "
     "trained on one, had a part in it"
 )
-STEADY = (
-    "the objective does not fail, end early or take longer because of what a record holds; a study shows when its "
-    "trials began and ended"
-)
+UNTIMED = "nobody is shown times to the microsecond, which tell of the size of noise"
+STEADY = f"the objective does not fail, end early or take longer because of what a record holds; {UNTIMED}"
 LOSSES = (OWN, STEADY)
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 LARGE = 10.0  # an epsilon above is remarked on

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_shape
 from tacit.privacy.conversions import mu_range
-from tacit.privacy.guarantee import DECLARED, RECORD, Budget, Guarantee
+from tacit.privacy.guarantee import DECLARED, RECORD, UNTIMED, Budget, Guarantee
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source, float_noise, lattice
 from tacit.privacy.release import Release, digest
@@ -108,7 +108,7 @@ class Additive(Mechanism[Any]):
         size: int = 1,
         unit: str = RECORD,
         noise: Source = EXACT,
-        premises: tuple[str, ...] = (DECLARED,),
+        premises: tuple[str, ...] = (DECLARED, UNTIMED),
     ) -> None:
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
         self.premises = premises
@@ -143,7 +143,8 @@ class Gaussian(Additive):
     Guarantee. mu-GDP with mu = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
     Follows. Dong, Roth and Su (2022), Theorem 1; Balle and Wang (2018), Theorem 8 for an (epsilon, delta) budget.
     Proof: docs/proofs/additive-noise.md.
-    Edges. A pure budget is refused: no Gaussian noise is pure differential privacy.
+    Edges. A pure budget is refused: no Gaussian noise is pure differential privacy. How long a draw takes tells of the
+    size of the noise, by some microseconds; that nobody is shown it is a premise.
 
     >>> Gaussian(0.01, budget=Budget.approximate(1.0, 1e-6)).guarantee.notion
     'gdp'
