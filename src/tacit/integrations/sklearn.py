@@ -35,6 +35,7 @@ try:
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted
 
+    from tacit.integrations.sklearn_habits import look_around, tabulate_results, take_fit_params
     from tacit.integrations.sklearn_losses import Losses
 except ImportError:
     extra("sklearn", "sklearn", "PrivateSearchCV")
@@ -68,7 +69,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes after fit: ``best_params_``; ``best_score_``, larger is better: the noisy accuracy, or the noisy loss
     negated; ``best_score_std_``; ``baseline_score_``, that of a constant on the training rows, where scoring is a
-    metric by name; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``.
+    metric by name; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``; ``cv_results_``, a
+    table of the released observations with their noise, and ``best_index_`` where the choice is one of them.
 
     Guarantee. ``release_``, and with it ``best_params_`` and ``best_score_``, is mu-GDP for one validation row
     replaced, unconditional. THE TRAINING ROWS ARE NOT PROTECTED: publish ``best_estimator_`` only if they may be
@@ -124,17 +126,20 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.method, self.ledger, self.accept_noise = method, ledger, accept_noise
         self.n_jobs, self.random_state, self.noise, self.schema = n_jobs, random_state, noise, schema
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> PrivateSearchCV:
         """Search; X (rows, features) and y (rows,), of which a random share is held out and protected.
 
         ``groups`` says whose each row is, where persons have several: rows are divided by person, each person has one
-        loss, the mean of theirs, and the unit is one person with all their rows.
+        loss, the mean of theirs, and the unit is one person with all their rows. ``fit_params``, such as
+        ``sample_weight``, go to the estimator's fit, those of training rows where there is one for each row: validation
+        rows all count alike, since a weight would change what one of them can move.
         """
         if y is None:
             raise BadInput("PrivateSearchCV requires y to be passed, but the target y is None")
         X, y = indexable(X, y)
         y, rows = _labels(y), _num_samples(X)
         budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
+        look_around(self, budget)
         loss, bounds = self._loss()
         choice("method", self.method, searches())
         random = check_random_state(self.random_state)
@@ -159,6 +164,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             target,
             bounds,
             *(None if owners is None else np.unique(owners[part], return_inverse=True)[1] for part in (hidden, seen)),
+            take_fit_params(fit_params, rows, seen),
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
@@ -186,6 +192,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.baseline_score_ = base if found.reading.higher or base is None else -base
             self.best_score_std_ = found.reading.reach(score, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
+        self.cv_results_ = tabulate_results(found)
+        self.__dict__.pop("best_index_", None)
+        if found.params in self.cv_results_["params"]:
+            self.best_index_ = self.cv_results_["params"].index(found.params)
         held = f"{len(hidden)} validation rows, one row" if owners is None else f"{losses.units} {OF_PERSONS}"
         self.protects_ = PROTECTS.format(hidden=held, seen=len(seen))
         self.best_estimator_ = losses.fit(found.params)
@@ -256,6 +266,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     @available_if(_has("transform"))  # type: ignore[untyped-decorator]
     def transform(self, X: Any) -> Any:
         return self._best().transform(self._rows(X))
+
+    @available_if(_has("set_output"))  # type: ignore[untyped-decorator]
+    def set_output(self, *, transform: str | None = None) -> PrivateSearchCV:
+        """Which container the transformers of the estimator answer with, as scikit-learn has it."""
+        for inside in (self.estimator, *([self.best_estimator_] if hasattr(self, "best_estimator_") else [])):
+            inside.set_output(transform=transform)
+        return self
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,7 @@ class Losses:
     bounds: tuple[float, float]
     owners: Rows | None = None
     train_owners: Rows | None = None
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def units(self) -> int:
@@ -65,7 +66,7 @@ class Losses:
         return read_against_constant(self.loss.reading(self.units), self.loss, answers, len(labels), self.train_owners)
 
     def fit(self, params: Mapping[str, Any]) -> Any:
-        return clone(self.estimator).set_params(**params).fit(*self.train)
+        return clone(self.estimator).set_params(**params).fit(*self.train, **self.fit_params)
 
     def rehearse(self) -> None:
         """Fit the estimator as given and try the loss on training rows, which are not protected: errors are shown."""
