@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import tacit
-from tacit.page.parts import changes_part, find_changes, guarantee_part, ledger_part, payment_part, progress_part
+from tacit.page.parts import (
+    changes_part,
+    exposure_part,
+    find_changes,
+    guarantee_part,
+    ledger_part,
+    origin_part,
+    payment_part,
+    progress_part,
+    signature_part,
+)
 
 
 def test_a_guarantee_shows_its_kind_and_what_it_assumes() -> None:
@@ -68,3 +78,26 @@ def test_a_certificate_that_its_ledger_did_not_pay_for_is_marked(tmp_path: Path)
         assert find_changes(sealed, ledger) == []
         other = tacit.Release(0.4, guarantee, paid).certificate()  # consistent in itself, but not what was drawn
         assert "records another value" in changes_part(other, ledger)
+
+
+def test_a_ledger_is_drawn_as_shares_that_add_up_under_names_for_people(tmp_path: Path) -> None:
+    with tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.gdp(1.0)) as ledger:
+        assert "<svg" not in ledger_part(ledger)
+        for _ in range(8):
+            ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.25)), "tune 79fc1843b9f74e4a8885d68fae276cda: 9 looks")
+        shown = ledger_part(ledger)
+    assert "79fc1843b9f74e4a" not in shown
+    assert "8. tune: 9 looks 6.25%" in shown
+    assert "3 earlier 18.8%" in shown
+    assert "left 50%" in shown
+
+
+def test_a_page_says_of_which_data_and_when_a_release_was_made() -> None:
+    data = {"name": "stays.csv", "rows": 2999, "columns": 10, "target": "stay", "use": "model linear"}
+    shown = origin_part({"data": data, "date": "2026-11-17T02:32:14+00:00", "version": "1", "command": "tacit <x>"})
+    assert "stays.csv, 2,999 rows, 10 columns" in shown
+    assert "2026-11-17 02:32 UTC" in shown
+    assert "<code>tacit &lt;x&gt;</code>" in shown
+    assert origin_part(None) == ""
+    assert "Not protected" in exposure_part()
+    assert "signature" in signature_part()

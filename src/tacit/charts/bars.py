@@ -1,4 +1,4 @@
-"""Bars in pairs: a hollow one for what was claimed, a filled one for what was measured."""
+"""Bars in pairs, a hollow one for what was claimed and a filled one for what was measured; and one bar in parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.charts.svg import COLOURS, element, paper, words
+from tacit.charts.svg import COLOURS, element, legend, paper, words
 
 WIDE, BAR = 140, 15  # room for the words on the right; height of a bar
 BROAD, NARROW = 720, 350
@@ -48,3 +48,31 @@ def pairs_of_bars(rows: Sequence[Pair], width: int = BROAD, *, title: str, alone
     about = "; ".join(f"{r.name}: {r.beside[0]}, {r.beside[1]}" for r in rows)
     size = "broad" if width == BROAD else "narrow"
     return paper(parts, (width, line * len(rows) + 8), title=title, about=about, alone=alone, class_=size)
+
+
+def bar_of_parts(parts: Sequence[tuple[str, float]], rest: str, *, title: str) -> str:
+    """One bar whose whole is 1: named shares in order, and what is left, hollow; names stand below.
+
+    >>> bar_of_parts([("tune", 0.25), ("train", 0.5)], "left", title="a ledger").count("<rect")
+    12
+    """
+    drawn, whole = "", {"fill": "none", "stroke": "currentColor", "stroke_width": "1.5"}
+
+    def sample(i: int, a: float, b: float) -> str:
+        ink = {"fill": COLOURS[i % len(COLOURS)]} if i < len(parts) else whole
+        return element("rect", x=a, y=b - 6, width=11, height=11, **ink)
+
+    for size, width in (("broad", BROAD), ("narrow", NARROW)):
+        inside, x = [], 1.0
+        for i, (_, share) in enumerate(parts):
+            long = max(0.0, min(share, 1.0)) * (width - 2)
+            look = {"fill": COLOURS[i % len(COLOURS)], "stroke": "var(--page, #fff)"}
+            inside.append(element("rect", x=x, y=2.0, width=long, height=26, **look))
+            x += long
+        inside.append(element("rect", x=1.0, y=2.0, width=width - 2.0, height=26, **whole))
+        names = [*(f"{name} {100 * share:.3g}%" for name, share in parts), rest]
+        lines = legend(names, (0, width, 48), sample, wide=12)
+        rows = 48 + 17 * (2 + sum(len(n) for n in names) * 8 // width)
+        about = "; ".join(names)
+        drawn += paper([*inside, *lines], (width, rows), title=title, about=about, alone=False, class_=size)
+    return drawn

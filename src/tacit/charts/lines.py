@@ -39,10 +39,14 @@ def trace(
     chosen: Sequence[bool] = (),
     half_width: float | None = None,
     what: tuple[str, str] = ("Noisy scores", "observation"),
+    baseline: float | None = None,
+    label: str = "",
+    total: int = 0,
 ) -> str:
     """Noisy scores with bars of one standard deviation.
 
     ``chosen`` marks observations of the released parameters; ``half_width`` is that of the score's 95% interval.
+    ``baseline`` is what is reached without a model; ``total`` how many observations there will be.
 
     >>> trace([0.5, 0.4], 0.1, 0.45).count("<circle")
     4
@@ -50,7 +54,8 @@ def trace(
     marked = [*chosen, *[False] * (len(values) - len(chosen))]
     around = half_width or 0.0
     level = [] if score is None else [score - around, score + around]
-    low, high = min([*level, *values]) - 2 * noise, max([*level, *values]) + 2 * noise
+    every = [*level, *values, *([] if baseline is None else [baseline])]
+    low, high = min(every) - 2 * noise, max(every) + 2 * noise
 
     def inside(x: Ruler, y: Ruler) -> list[str]:
         parts = []
@@ -61,6 +66,9 @@ def trace(
             parts.append(
                 path([(left, y(score)), (right, y(score))], stroke=INK, stroke_width=2, stroke_dasharray="6 4")
             )
+        if baseline is not None:
+            parts.append(path([(LEFT, y(baseline)), (x.end + PAD, y(baseline))], stroke_dasharray="2 4", opacity=".8"))
+            parts.append(words(x.end + PAD, y(baseline) - 5, "without a model", text_anchor="end", font_size=11))
         for i, v in enumerate(values):
             a, b = x(i + 0.5), y(v)
             parts.append(path([(a, y(v - noise)), (a, y(v + noise))], opacity=".4"))
@@ -72,7 +80,8 @@ def trace(
     about = f"Between {min(values):.4g} and {max(values):.4g}{bars}."
     ticks = plain_ticks(round_values(low, low + ((high - low) or 1.0), 5))
     title = f"{what[0]} of {len(values)} {what[1]}s"
-    return _twice((title, about), len(values), (low, high), ticks, f"{what[1]}, in order", inside)
+    many = max(total, len(values))
+    return _twice((title, about), many, (low, high), ticks, (f"{what[1]}, in order", label), inside)
 
 
 def falling_line(values: Sequence[float], title: str, label: str) -> str:
@@ -92,7 +101,7 @@ def falling_line(values: Sequence[float], title: str, label: str) -> str:
 
     ticks = [(v, f"{10**v:.2g}") for v in round_values(low, low + ((high - low) or 1.0), 5)]
     about = f"From {values[0]:.4g} to {values[-1]:.4g}, on a logarithmic scale."
-    return _twice((title, about), len(values), (low, high), ticks, label, inside)
+    return _twice((title, about), len(values), (low, high), ticks, (label, ""), inside)
 
 
 def spark(values: Sequence[float]) -> str:
@@ -109,7 +118,7 @@ def spark(values: Sequence[float]) -> str:
 
 
 def _twice(
-    said: tuple[str, str], many: int, ends: tuple[float, float], ticks: Ticks, label: str, inside: Inside
+    said: tuple[str, str], many: int, ends: tuple[float, float], ticks: Ticks, labels: tuple[str, str], inside: Inside
 ) -> str:
     """A frame around ``many`` places in order, for a broad and for a narrow page."""
     floor, drawn, ticks = HEIGHT - BELOW, "", list(ticks)
@@ -118,7 +127,7 @@ def _twice(
         x = Ruler(0, many, LEFT + PAD, width - 2 * PAD)
         y = Ruler(ends[0], ends[0] + span, floor - PAD, PAD)
         places = [(i + 0.5, str(i + 1)) for i in sorted({0, many // 2, many - 1})]
-        parts = frame((LEFT, PAD, width - PAD, floor), (x, y), (places, ticks), (label, ""))
+        parts = frame((LEFT, PAD, width - PAD, floor), (x, y), (places, ticks), labels)
         parts += inside(x, y)
         drawn += paper(parts, (width, HEIGHT), title=said[0], about=said[1], alone=False, class_=size)
     return drawn

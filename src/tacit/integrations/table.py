@@ -189,8 +189,8 @@ def table_objective(
     """Split a DataFrame into training and private validation rows, or persons, and make its objective."""
     choice("model", model, tuple(MODELS))
     wanted = find(metric, bounds=bounds) if isinstance(metric, str) else metric
-    for name in [target, *([person] if person is not None else []), *drop]:
-        _find_column(table, name)
+    for asked in [target, *([person] if person is not None else []), *drop]:
+        _find_column(table, asked)
     if target in (person, *drop):
         raise BadInput(f"the target {target!r} can neither name persons nor be left out")
     owners = None if person is None else number_persons(table[person], len(table))

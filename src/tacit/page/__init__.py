@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,6 +25,9 @@ def asset(name: str) -> str:
 
 
 STYLE = asset("page.css")
+_NUMBER = r"[-+]?\d[\d.]*(?:e[-+]\d+)?"
+NUMBERS = re.compile(rf"\w+ = {_NUMBER}(?:, \w+ = {_NUMBER})*|± {_NUMBER}|{_NUMBER[:-1]}")  # powers break at their sign
+SHORT = 24  # letters of a figure that stays on one line
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,16 @@ class Html:
 
 
 def cell(value: Any) -> str:
-    return value.text if isinstance(value, Html) else escape(number(value))
+    return value.text if isinstance(value, Html) else prose(number(value))
+
+
+def prose(text: str) -> str:
+    """Text as HTML in which no number breaks across lines, nor what it is the value of.
+
+    >>> prose("epsilon = 1, delta = 1e-06 & more")
+    '<span class="nobreak">epsilon = 1, delta = 1e-06</span> &amp; more'
+    """
+    return NUMBERS.sub(r'<span class="nobreak">\g<0></span>', escape(text))
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:
@@ -151,6 +164,15 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
 
 
 def figures(rows: Iterable[tuple[str, Any]]) -> str:
-    """A few numbers, large."""
-    cells = "".join(f"<div><dt>{escape(k)}</dt><dd>{cell(v)}</dd></div>" for k, v in rows)
+    """A few numbers, large; none is broken across lines.
+
+    >>> 'class="nobreak"' in figures([("score", "0.29 ± 0.02 (95%)")])
+    True
+    """
+    cells = "".join(f"<div><dt>{escape(k)}</dt><dd{_whole(v)}>{cell(v)}</dd></div>" for k, v in rows)
     return f'<dl class="figures">{cells}</dl>'
+
+
+def _whole(value: Any) -> str:
+    short = not isinstance(value, str) or (len(value) <= SHORT and any(c.isdigit() for c in value))
+    return ' class="nobreak"' if short and not isinstance(value, Html) else ""

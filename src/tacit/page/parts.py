@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.charts.bars import bar_of_parts
 from tacit.charts.operating import operating
 from tacit.errors import TacitError
-from tacit.page import Html, figures, number, pairs, table
+from tacit.page import Html, figures, number, pairs, prose, table
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
 from tacit.privacy.release import digest, plain
@@ -25,7 +27,7 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
     if quoted is not None:
         rows = [("epsilon", quoted[0]), ("delta", quoted[1] or "0"), ("protects", guarantee.unit)]
         shown += figures(rows)
-    shown += f"<p>{escape(str(guarantee))}</p>"
+    shown += f"<p>{prose(str(guarantee))}</p>"
     for told, listed in (("It assumes", guarantee.assumptions), ("Your code must see to it that", guarantee.premises)):
         if listed:
             shown += f"<p>{told}:</p><ul>{''.join(f'<li>{escape(a)}</li>' for a in listed)}</ul>"
@@ -82,6 +84,44 @@ def changes_part(certificate: dict[str, Any], ledger: Ledger | None = None) -> s
     return f'<div class="who"><p>{told}.</p><ul>{listed}</ul></div>'
 
 
+def origin_part(about: Any) -> str:
+    """Of which data a release is, when and by what it was made: what a certificate says of it."""
+    if not isinstance(about, dict):
+        return ""
+    data, left = (found if isinstance(found := about.get(k), dict) else {} for k in ("data", "left"))
+    sizes = [f"{data[k]:,} {k}" for k in ("rows", "columns") if isinstance(data.get(k), int)]
+    rows = [
+        ("data", ", ".join([str(data["name"]), *sizes]) if data.get("name") else ""),
+        ("predicts", data.get("target") or ""),
+        ("with", data.get("use") or ""),
+        ("made", f"{str(about.get('date', ''))[:16].replace('T', ' ')} UTC, by tacit {about.get('version', '')}"),
+        ("command", Html(f"<code>{escape(str(about['command']))}</code>") if about.get("command") else ""),
+        ("ledger had left", left.get("words") or ""),
+    ]
+    return pairs([(k, v) for k, v in rows if v])
+
+
+EXPOSED = (
+    "What the models were trained on: whoever sees the released settings may learn of those rows, and a model fitted "
+    "on them may reveal them",
+    "How many records there are, names of columns and of classes, bounds, the space, and that this search took place",
+    "What is true of people in general: a conclusion about everybody can be drawn with or without any one record",
+)
+
+
+def exposure_part(listed: tuple[str, ...] = EXPOSED) -> str:
+    """What a guarantee does not cover."""
+    return f"<h2>Not protected</h2><ul>{''.join(f'<li>{escape(t)}.</li>' for t in listed)}</ul>"
+
+
+def signature_part() -> str:
+    """On paper alone: where somebody who answers for the data signs."""
+    lines = "".join(
+        f"<div><span></span><small>{what}</small></div>" for what in ("name and office", "place and date", "signature")
+    )
+    return f'<p>Seen and approved for release:</p><div class="sign">{lines}</div>'
+
+
 def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *, under_way: bool = False) -> str:
     """Who paid; with the ledger at hand also its budget, its charges and what is left.
 
@@ -99,6 +139,32 @@ def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *
     return shown + ledger_part(ledger, entry=int(payment["entry"]), under_way=under_way)
 
 
+MOST_CHARGES = 5  # in the bar of a ledger; what came before them is one part
+IDS = re.compile(r"\s?\b[0-9a-f]{16,}\b|\s?\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
+def read_purpose(purpose: str) -> str:
+    """A purpose without the numbers that machines give to runs.
+
+    >>> read_purpose("tune 79fc1843b9f74e4a8885d68fae276cda: 12 observations")
+    'tune: 12 observations'
+    """
+    return IDS.sub("", purpose).strip() or purpose
+
+
+def ledger_bar(ledger: Ledger) -> str:
+    """How much of a ledger's budget its charges have used, in the currency in which they add up."""
+    charges, whole = [e for e in ledger.entries() if e.kind == "charge"], ledger.filter.capacity
+    if not charges or not whole.amount:
+        return ""
+    shares = [(f"{e.number}. {read_purpose(e.purpose)}", e.cost.amount / whole.amount) for e in charges]
+    early = shares[:-MOST_CHARGES]
+    if early:
+        shares = [(f"{len(early)} earlier", sum(s for _, s in early)), *shares[-MOST_CHARGES:]]
+    left = max(0.0, 1 - sum(s for _, s in shares))
+    return bar_of_parts(shares, f"left {100 * left:.3g}%", title=f"What the charges of {ledger.name!r} have used")
+
+
 STATES = {"drawn": "released", "debited, not drawn": "debited; no release recorded", "refused": "refused"}
 
 
@@ -109,6 +175,7 @@ def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = F
     shown = figures([("budget", str(ledger.budget)), ("spent", spent), ("left", str(ledger.remaining()))])
     if ledger.filter.composition != "basic":
         shown += '<p class="soft">Amounts are composed, not added: spent and left need not sum to the budget.</p>'
+    shown += ledger_bar(ledger)
     rows = []
     for e in entries:
         if e.kind != "drawn":
@@ -116,7 +183,7 @@ def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = F
             here = ", this run" if e.number == entry else ""
             state = "debited, under way" if here and under_way and not e.drawn else STATES.get(e.status, e.status)
             time = Html(f"{escape(e.time[:10])}<br>{escape(e.time[11:19])}")
-            rows.append([f"{e.number}{here}", time, stated, state, e.purpose])
+            rows.append([f"{e.number}{here}", time, stated, state, read_purpose(e.purpose)])
     heads = ["entry", "time", "amount", "state", "purpose"]
     about = f"<p>{escape(ledger.description)}</p>" if ledger.description else ""
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from tacit.charts.lines import falling_line, spark, trace
 from tacit.errors import BadInput, article
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
-from tacit.page import Html, Page, figures, number, pairs, table
-from tacit.page.parts import changes_part, guarantee_part, payment_part
+from tacit.page import Html, Page, figures, number, pairs, prose, table
+from tacit.page.parts import changes_part, exposure_part, guarantee_part, origin_part, payment_part, signature_part
 from tacit.privacy.guarantee import Guarantee
+from tacit.report.pages.slices import slices_part
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -38,29 +40,51 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
 
 def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
+    about = certificate.get("about")
+    title = _title(value, about)
     parts = {
-        "release": changes_part(certificate, ledger) + _release(value),
+        "release": changes_part(certificate, ledger) + _release(value, title, about),
         "guarantee": guarantee_part(guarantee),
+        "exposed": exposure_part(),
         "search": _search(value),
         "paid": payment_part(certificate.get("payment"), ledger),
         "certificate": "<details><summary>Certificate</summary>"
         f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
+        "sign": signature_part(),
     }
-    return Page(f"tacit: {article(value.method)} {value.method} release", parts, over=f"tacit · method {value.method}")
+    day = str(about.get("date", ""))[:10] if isinstance(about, dict) else ""
+    over = " · ".join(["tacit", f"{article(value.method)} {value.method} release", *([day] if day else [])])
+    return Page(f"tacit: {title}", parts, over=over)
 
 
-def _release(value: Tuned) -> str:
-    rows: list[tuple[str, Any]] = [(name, number(v, 5)) for name, v in value.params.items()]
-    shown = "<h1>What was released</h1>"
-    if value.score is not None:
-        bar = f" ± {value.half_width:.2g} (95%)" if value.half_width is not None else ""
-        rows.append(("score", f"{value.score:.4g}{bar}"))
-    aim = escape(f"{value.direction}d".replace("ized", "ised"))
+def _title(value: Tuned, about: Any) -> str:
+    """Data set, model, metric and date, as far as the certificate says them."""
+    data = about.get("data") if isinstance(about, dict) else None
+    if not isinstance(data, dict) or not data.get("name"):
+        return "What was released"
+    model = re.match(r"model (\w+)", str(data.get("use") or ""))
+    what = f"{model[1]} model of {data['target']}" if model and data.get("target") else f"settings by {value.metric}"
+    return f"{data['name']}: {what}"
+
+
+def _release(value: Tuned, title: str, about: Any) -> str:
+    rows: list[tuple[str, Any]] = []
+    if value.score is not None and value.metric_score is not None:
+        wide = value.metric_intervals()
+        bar = f" ± {wide[0][1]:.2g}" if wide else ""
+        rows.append((f"{value.metric}{' (95%)' * bool(bar)}", f"{value.metric_score:.4g}{bar}"))
+    if value.reading is not None and value.reading.baseline is not None:
+        rows.append(("without a model", number(value.reading.baseline)))
+    rows += [(name, number(v, 5)) for name, v in value.params.items()]
+    shown = f"<h1>{escape(title)}</h1>"
+    aim = f"{value.direction}d".replace("ized", "ised")
     shown += figures(rows) if len(rows) <= 8 else f'<div class="box">{pairs(rows)}</div>'
     none = " No score was paid for, so none is released." if value.score is None else ""
-    told = "; ".join(f"± {wide:.2g} {what}" for what, wide in value.intervals())
-    about = f" At 95%: {told}." if len(value.intervals()) > 1 else ""
-    return shown + f'<p class="soft">The score was {aim}.{none}{about}</p>'
+    told = "; ".join(f"± {wide:.2g} {what}" for what, wide in value.metric_intervals())
+    at = f" At 95%: {told}." if len(value.intervals()) > 1 else ""
+    read = f" {value.metric}: {value.reading.about}." if value.reading is not None and value.reading.about else ""
+    loss = "The mean loss" if value.reading is not None else "The score"
+    return shown + f'<p class="soft">{prose(f"{loss} was {aim}.{none}{at}{read}")}</p>{origin_part(about)}'
 
 
 def _search(value: Tuned) -> str:
@@ -80,24 +104,40 @@ def _search(value: Tuned) -> str:
     return shown
 
 
-def observations_part(trials: list[dict[str, Any]], noise: float, value: Tuned | None = None) -> str:
-    """Released observations in order: drawn, and in a table. While a run goes on there is no ``value`` yet."""
+def observations_part(trials: list[dict[str, Any]], noise: float, value: Tuned | None = None, *, total: int = 0) -> str:
+    """Released observations in order, and against each parameter: drawn, and in a table.
+
+    While a run goes on there is no ``value`` yet, and ``total`` is how many there will be.
+    """
     chosen = [value is not None and t["params"] == value.params for t in trials]
-    score, wide = (value.score, value.half_width) if value else (None, None)
-    drawn = trace([t["value"] for t in trials], noise, score, chosen=chosen, half_width=wide)
-    note = f", each with noise of standard deviation {noise:.2g}" if noise else ""
+    reading = value.reading if value else None
+    score = value.metric_score if value else None
+    wide = value.metric_intervals()[0][1] if value and value.metric_intervals() else None
+    losses = [float(t["value"]) for t in trials]
+    seen = [reading.read(v) for v in losses] if reading else losses
+    middle = sorted(losses)[len(losses) // 2]
+    far = reading.reach(middle, 1.96 * noise) / 1.96 if reading else noise
+    base, label = (reading.baseline, reading.name) if reading else (None, "score")
+    drawn = trace(seen, far, score, chosen=chosen, half_width=wide, baseline=base, label=label, total=total)
+    note = f", each with noise of standard deviation {far:.2g}" if noise else ""
     marks = " Diamonds are observations of the released parameters." if any(chosen) else ""
     if value and score is not None:
         marks += (
             f" The dashed line is the released score: {value.details.get('score', 'the model of all observations')}."
         )
+    marks += " The dotted line is what is reached without a model." if base is not None else ""
+    panels = slices_part(
+        trials, noise, value.params if value else None, reading.read if reading else float, label, base
+    )
     names = list(trials[0]["params"])
     rows = [
-        [i, *(number(t["params"].get(n), 5) for n in names), number(t["value"], 5)] for i, t in enumerate(trials, 1)
+        [i, *(number(t["params"].get(n), 5) for n in names), number(v, 5)]
+        for i, (t, v) in enumerate(zip(trials, seen, strict=True), 1)
     ]
+    listed = table(["trial", *names, f"noisy {label}"], rows)
     return (
-        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{escape(marks)}</p>'
-        f"<details><summary>All observations</summary>{table(['trial', *names, 'noisy score'], rows)}</details>"
+        f'{drawn}<p class="soft">{len(trials)} observations{note}: all are released.{prose(marks)}</p>'
+        f"{panels}<details><summary>All observations</summary>{listed}</details>"
     )
 
 

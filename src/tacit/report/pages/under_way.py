@@ -49,7 +49,7 @@ def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, agai
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")
     shown = "<p>Nothing was observed yet.</p>"
     if trials:
-        shown = observations_part(trials, terms.mechanism().scale)
+        shown = observations_part(trials, terms.mechanism().scale, total=terms.trials)
     parts = {
         "head": "<h1>A search under way</h1>",
         "progress": progress_part(study.claimed, terms.trials, "observations made", again),
