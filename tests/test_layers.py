@@ -6,7 +6,19 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
-GROUND = {"errors", "files", "locks", "space", "objective", "charts", "schema", "persons", "metrics", "identity"}
+GROUND = {
+    "errors",
+    "files",
+    "locks",
+    "space",
+    "objective",
+    "charts",
+    "schema",
+    "persons",
+    "metrics",
+    "identity",
+    "notebook",
+}
 ROOMS = {"privacy", "gp", "accounting", "page"}
 METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
 ALLOWED = {
@@ -19,6 +31,7 @@ ALLOWED = {
     "schema": {"errors", "schema"},
     "persons": {"errors", "schema"},
     "metrics": {"errors", "objective", "persons", "schema", "metrics"},
+    "notebook": set(),
     "page": {"errors", "files", "charts", "privacy", "page", "__version__"},
     "charts": {"errors", "files", "charts"},
     "privacy": GROUND | {"privacy"},

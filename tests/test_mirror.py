@@ -19,6 +19,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "gp/test_design.py": "gp/threads",
     "gp/test_exact.py": "gp/form",
     "integrations/test_sklearn.py": "integrations/sklearn_losses",
+    "report/test_notebook.py": "notebook",
     "integrations/test_files.py": "integrations/text_files",
     "integrations/test_table.py": "integrations/predictions integrations/table_models",
     "test_persons.py": "methods/basis",

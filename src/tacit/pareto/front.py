@@ -20,6 +20,7 @@ import numpy as np
 
 from tacit.errors import BadInput, positive, probability
 from tacit.files import write_file
+from tacit.notebook import DrawnInNotebooks
 from tacit.pareto.dominance import hypervolume, nondominated
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.origin import NONE, unit_in_words
@@ -80,7 +81,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Front:
+class Front(DrawnInNotebooks):
     """All tested points and the front among them.
 
     Guarantee. ``guarantee``: none, unless the utilities were privately observed. ``audience`` says who may see it.

@@ -11,6 +11,7 @@ from typing import Any
 from tacit.errors import BadInput, interval, positive
 from tacit.methods.case import Case
 from tacit.methods.outlook import Forecast, Outlook
+from tacit.notebook import DrawnInNotebooks
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
 from tacit.planning.rows import expected_loss, forecasts, outlook
@@ -32,7 +33,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(DrawnInNotebooks):
     """An outlook for each method, a recommendation with its reason, and what a wanted quality would need.
 
     ``str`` gives a table, ``to_json`` a document, ``picture`` an SVG. Losses of quality are in the units of the losses.
@@ -66,9 +67,6 @@ class Plan:
         from tacit.planning.chart import chart_of
 
         return chart_of(self)
-
-    def _repr_svg_(self) -> str:
-        return self.picture()
 
     def to_json(self) -> dict[str, Any]:
         table = {k: document()[k] for k in ("command", "commit")}

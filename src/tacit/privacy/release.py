@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from tacit.errors import BadInput, article, name_type, type_and_shape
+from tacit.notebook import DrawnInNotebooks
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.private import Private
 
@@ -46,7 +47,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(Generic[T]):
+class Release(DrawnInNotebooks, Generic[T]):
     """A value that may leave, with what is guaranteed about it.
 
     It holds numbers, text, arrays and containers of them, and tacit's own results, which hold the same: nothing that

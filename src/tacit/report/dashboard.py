@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
+import re
 import secrets
 import threading
 import time
@@ -30,6 +31,7 @@ from urllib.parse import parse_qs, urlsplit
 from tacit.errors import BadInput, TacitError
 from tacit.page import Html, Page, asset, policy, table
 from tacit.report.choose import page_of, progress_words, unfinished_page
+from tacit.report.standing import show_left, show_score
 from tacit.report.subjects import UNFINISHED, Subject, find_subjects
 
 HERE = ("127.0.0.1", "::1", "localhost")
@@ -104,22 +106,29 @@ class Runs:
             return unfinished_page(subject, private=self.private, ledger=self.ledger)
         return page_of(subject, private=self.private, ledger=self.ledger)
 
-    def _how_far(self, run: ShownRun) -> str:
+    def _how_far(self, run: ShownRun) -> str | Html:
         if run.subject.kind not in (*UNFINISHED, "curator"):
             return "" if run.subject.kind == "ledger" else "finished"
         made = self.page(run.id)
-        return progress_words(made.parts["progress"]) if made and "progress" in made.parts else ""
+        if made is None or "progress" not in made.parts:
+            return ""
+        bar = re.search("<progress.*?</progress>", made.parts["progress"])
+        words = escape(progress_words(made.parts["progress"]))
+        return Html(words + bar[0].replace(' id="bar"', f' aria-label="{words}"') if bar else words)
 
     def index(self) -> Page:
         rows = []
         for run in sorted(self.list_runs(), key=lambda r: -r.changed):
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
             link = Html(f'<a href="run/{run.id}">{escape(str(run.subject.home))}</a>')
-            rows.append([link, WORDS[run.subject.kind], self._how_far(run), when])
-        heads = ["where", "what", "how far", "last changed"]
+            standing = self._how_far(run), show_score(run.subject), show_left(run.subject)
+            rows.append([link, WORDS[run.subject.kind], *standing, when])
+        heads = ["where", "what", "how far", "score", "budget left", "last changed"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
-            table(heads, rows, words=heads) if rows else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
+            table(heads, rows, words=heads, long=["budget left"])
+            if rows
+            else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
         )
         return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
 

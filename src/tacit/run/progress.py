@@ -26,20 +26,28 @@ def progress_bar(what: str, total: int | None, *, done: int = 0, wanted: bool = 
     >>> with progress_bar("steps", 3, wanted=False) as advance:
     ...     advance()
     """
-    if not (wanted and sys.stderr.isatty()):
+    if not (wanted and (sys.stderr.isatty() or in_notebook())):
         yield lambda steps=1, *, done=None, last="": None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns: list[Any] = [TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, TextColumn("{task.fields[last]}"), console=Console(stderr=True)) as bar:
+    console = Console() if in_notebook() else Console(stderr=True)  # rich draws in a cell by itself
+    with Progress(*columns, TextColumn("{task.fields[last]}"), console=console) as bar:
         task = bar.add_task(what, total=total, completed=done, last="")
 
         def advance(steps: int = 1, *, done: int | None = None, last: str = "") -> None:
             bar.update(task, advance=steps if done is None else None, completed=done, last=last)
 
         yield advance
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return type(running).__name__ == "ZMQInteractiveShell"
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, name_type
+from tacit.notebook import DrawnInNotebooks
 from tacit.privacy.accounting import Cost, Filter
 from tacit.privacy.guarantee import LETTER, RECORD, Budget, Guarantee
 from tacit.privacy.ledger import tables as rows
@@ -56,7 +57,7 @@ from tacit.privacy.release import Payment
 __all__ = ["Entry", "Ledger", "Verdict"]
 
 
-class Ledger:
+class Ledger(DrawnInNotebooks):
     """The account of one data set's privacy budget, shared by all processes that release from it.
 
     Guarantee. Releases that were each charged here before they were drawn satisfy the budget together, however many
