@@ -11,8 +11,9 @@ import pytest
 from tacit.errors import PrivacyWarning
 from tacit.integrations.sklearn import PrivateSearchCV
 from tacit.integrations.table import TableObjective, divide_table, table_objective
-from tacit.integrations.table_facts import TaskUnclear, judge_task
+from tacit.integrations.table_facts import TaskUnclear, find_giveaways, find_identifiers, judge_task
 from tacit.privacy.guarantee import Budget
+from tacit.schema import Column
 from tacit.space import Float
 
 ROWS = 400
@@ -143,3 +144,23 @@ def test_a_search_warns_of_identifiers_among_its_columns() -> None:
     fitted = search.fit(X[["age"]], y, groups=table["patient_nbr"])
     assert fitted.guarantee_.unit == "one person replaced, with all their validation rows"
     assert "persons whose rows validate" in fitted.protects_
+
+
+def test_a_column_that_is_known_only_afterwards_is_remarked_on() -> None:
+    rng = np.random.default_rng(0)
+    late = rng.random(400) < 0.3
+    table = pd.DataFrame({"age": rng.integers(18, 90, 400), "status": np.where(late, "lost", "paid"), "late": late * 1})
+    table["fee"] = np.where(late, rng.uniform(5, 50, 400), 0.0)
+    found = table_objective(table, "late", "linear").giveaways
+    assert [g.name for g in found] == ["status", "fee"]
+    assert "--drop status" in found[0].remark("late")
+    rare = np.arange(200) < 1  # whatever is said, nearly all are right
+    assert find_giveaways([Column("x")], [np.arange(200.0)], rare) == ()
+
+
+def test_amounts_of_which_many_have_none_are_no_identifiers() -> None:
+    rng = np.random.default_rng(0)
+    amounts = np.where(np.arange(600) % 10 == 0, 0, rng.integers(1, 10**6, 600))
+    column = Column("balance")
+    assert find_identifiers([column], [amounts]) == ()
+    assert find_identifiers([Column("patient_nbr")], [np.repeat(np.arange(200), 3)])

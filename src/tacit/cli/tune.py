@@ -149,6 +149,8 @@ def tune_command(
             pure = how.notions[:1] == ("pure",)
             for name in function.identifiers:
                 remark(name.remark(budget, pure=pure, ask_person=person is None), quiet)
+            for told in function.giveaways:
+                remark(told.remark(str(target)), quiet)
         for said in remarks_on(budget, n) if budget is not None else ():
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)

@@ -23,7 +23,7 @@ from tacit.errors import BadInput, choice, count, probability
 from tacit.identity import DataIdentity
 from tacit.integrations.predictions import check_estimator, predict_for
 from tacit.integrations.table_code import TablePipeline
-from tacit.integrations.table_facts import Identifier, find_identifiers, judge_task
+from tacit.integrations.table_facts import Giveaway, Identifier, find_giveaways, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.metrics import Metric, Reading, find
 from tacit.metrics.constant import read_against_constant
@@ -64,6 +64,7 @@ class TableObjective:
     owners: Rows | None = None
     train_owners: Rows | None = None
     identifiers: tuple[Identifier, ...] = ()
+    giveaways: tuple[Giveaway, ...] = ()
     left_out: tuple[str, ...] = ()
     data: DataIdentity | None = None
 
@@ -217,6 +218,7 @@ def table_objective(
     use = f"model {model}, metric {measured.name}, validation {validation:g}, seed {seed}"
     use += f", persons by {person!r}" if person is not None else ""
     use += f", without {', '.join(drop)}" if drop else ""
+    cells = divide(features.iloc[seen], known.form, known.columns)
     held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
     return TableObjective(
         model,
@@ -228,7 +230,8 @@ def table_objective(
         there[1],
         held,
         _renumber(whose),
-        find_identifiers(known.columns, divide(features.iloc[seen], known.form, known.columns)),
+        find_identifiers(known.columns, cells),
+        find_giveaways(known.columns, cells, here[0]) if made == "classification" else (),
         tuple(drop),
         data=None
         if name is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, extra
 from tacit.privacy.guarantee import Budget
 from tacit.schema import Column
 from tacit.schema.cells import distinct, read_cells, read_numbers
@@ -17,6 +17,7 @@ from tacit.schema.cells import distinct, read_cells, read_numbers
 FEW, MANY = 10, 30  # distinct whole numbers: as many are classes, more are amounts; between them it is not clear
 UNIQUE, OFTEN = 0.95, 0.4  # distinct values per row of a column that names rows; of one that may name persons
 ROWS_EACH, LEAST_NAMES = 100, 20  # a column named like an identifier is one if its values have so few rows and are many
+ROWS_LOOKED_AT, DEEP, CLEAR = 5_000, 3, 0.99  # training rows, depth of a tree, share that is nearly all
 NAMED = re.compile(
     r"(^|_)(id|ids|uuid|guid|ssn|mrn|key|nbr|patient|person|user|customer|client|member|subject|account|name|email)$"
     r"|_(no|nr|number)$"
@@ -119,10 +120,45 @@ def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[I
             values = np.array([v for v in values.tolist() if isinstance(v, str)], np.str_)
         if len(values) < LEAST_NAMES:
             continue
-        counts = np.unique(values, return_counts=True)[1]
+        each, counts = np.unique(values, return_counts=True)
         made = Identifier(column.name, len(counts), len(values), int(counts.max()))
         called = NAMED.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", column.name).lower())
+        if column.kind == "number" and not called and each[counts.argmax()] == 0 and made.most > 1:
+            continue  # many have none of it: an amount
         many = called and made.distinct > LEAST_NAMES and made.rows <= ROWS_EACH * made.distinct
         if made.unique or made.distinct >= OFTEN * made.rows or many:
             found.append(made)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Giveaway:
+    """A column that alone tells the target of nearly all training rows: often known only after it."""
+
+    name: str
+    share: float
+
+    def remark(self, target: str) -> str:
+        return (
+            f"{self.name!r} alone tells {target!r} of {100 * self.share:.3g}% of the training rows. If it is known "
+            f"only afterwards, the score means nothing: --drop {self.name}"
+        )
+
+
+def find_giveaways(columns: Sequence[Column], cells: Sequence[Any], labels: Any) -> tuple[Giveaway, ...]:
+    """Columns by which a small tree tells the classes of nearly all training rows, where no class has them all."""
+    few = np.random.default_rng(0).permutation(len(labels))[:ROWS_LOOKED_AT]
+    classes, counts = np.unique(labels[few], return_counts=True)
+    if len(classes) < 2 or len(few) < 5 * LEAST_NAMES or counts.max() > CLEAR * len(few):
+        return ()
+    Tree = extra("sklearn.tree", "sklearn", "tuning on a table").DecisionTreeClassifier
+    found = []
+    for column, held in zip(columns, cells, strict=True):
+        if column.kind not in ("number", "category"):
+            continue
+        values = column.encode(held)[few][:, None].astype(np.float32)
+        values[~np.isfinite(values)] = np.nan
+        share = float(Tree(max_depth=DEEP, random_state=0).fit(values, labels[few]).score(values, labels[few]))
+        if share > CLEAR:
+            found.append(Giveaway(column.name, share))
     return tuple(found)

@@ -107,6 +107,16 @@ class Tuned:
             (f"both{luck}, for new data", self.new_data_half_width),
         ]
 
+    @property
+    def _against(self) -> str:
+        """A word where the score is not better than what is reached without a model, as far as it is known."""
+        assert self.reading is not None
+        if self.metric_score is None or self.reading.baseline is None:
+            return ""
+        better = (self.metric_score - self.reading.baseline) * (1 if self.reading.higher else -1)
+        wide = max([w for _, w in self.metric_intervals()], default=0.0)
+        return "" if better > wide else ". The model is not shown to be better"
+
     def __str__(self) -> str:
         """The parameters, the score and what it may be off by, in lines."""
         width = max([len(self.metric), len("to beat"), *map(len, self.params)])
@@ -115,7 +125,7 @@ class Tuned:
             lines.append(f"  {self.metric:{width}}  {self.metric_score:.4g}")
             lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.metric_intervals()]
             if self.reading is not None and self.reading.baseline is not None:
-                lines.append(f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}")
+                lines.append(f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}{self._against}")
             if self.reading is not None and self.reading.about:
                 lines.append(f"  {self.metric}: {self.reading.about}")
         if self.noise is not None:
