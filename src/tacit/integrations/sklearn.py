@@ -155,6 +155,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(loss, Metric):
             loss = one_matching(loss) if METHODS[self.method].separate else loss
             loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
+        whose = [None if owners is None else np.unique(owners[p], return_inverse=True)[1] for p in (hidden, seen)]
         losses = Losses(
             self.estimator,
             loss,
@@ -163,8 +164,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             known,
             target,
             bounds,
-            *(None if owners is None else np.unique(owners[part], return_inverse=True)[1] for part in (hidden, seen)),
-            take_fit_params(fit_params, rows, seen),
+            whose[0],
+            whose[1],
+            fit_params=take_fit_params(fit_params, rows, seen),
         )
         losses.rehearse()
         width = _threads(self.n_jobs)

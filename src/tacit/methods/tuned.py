@@ -125,7 +125,9 @@ class Tuned:
             lines.append(f"  {self.metric:{width}}  {self.metric_score:.4g}")
             lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.metric_intervals()]
             if self.reading is not None and self.reading.baseline is not None:
-                lines.append(f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}{self._against}")
+                lines.append(
+                    f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}{self._against}"
+                )
             if self.reading is not None and self.reading.about:
                 lines.append(f"  {self.metric}: {self.reading.about}")
         if self.noise is not None:
