@@ -217,10 +217,10 @@ def test_a_known_cost_is_a_third_objective_of_the_sampler() -> None:
 def test_objectives_and_reference_must_agree() -> None:
     space = Space(Toy().space)
     with pytest.raises(BadInput, match="one number for each objective"):
-        DParetoSampler(space, None, reference=(1.0, 1.0, 1.0))
+        DParetoSampler(space, np.ones_like, reference=(1.0, 1.0), costs=np.ones_like)
     with pytest.raises(BadInput, match="published form has two"):
         DParetoSampler(space, None, privacy_model="gp", reference=(1.0, 1.0, 1.0), costs=lambda ps: np.zeros(len(ps)))
-    study = optuna.create_study(directions=["minimize"] * 3, sampler=DParetoSampler(space, None))
+    study = optuna.create_study(directions=["minimize"] * 3, sampler=DParetoSampler(space, np.ones_like))
     with pytest.raises(BadInput, match="must have 2 objectives"):
         study.ask(fixed_distributions=space.distributions)
 

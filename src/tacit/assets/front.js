@@ -59,6 +59,7 @@ function move() {
   const span = (a, b) => a == null ? "" : a === b ? number(a) : `${number(a)} to ${number(b)}`;
   const quantities = {epsilon: p => p.epsilon, utility: p => p.utility, "95% interval": p => span(p.low, p.high),
     runs: p => span(p.worst, p.best)};
+  for (const c of new Set(data.fronts.map(f => f.cost).filter(c => c))) quantities[c] = p => p.cost ?? "";
   for (const n of names) quantities[n] = p => p.params[n] ?? "";
   const rows = [["at most this epsilon", ...data.fronts.map(f => f.name)]];
   for (const [name, of] of Object.entries(quantities))

@@ -148,6 +148,23 @@ class FrontChart:
         return file.getvalue()
 
 
+def draw_third(chart: FrontChart, points: Sequence[Sequence[tuple[float, float]]], name: str, width: int) -> str:
+    """A third objective over the epsilons of a chart, on an axis of its own: (epsilon, value) of each point."""
+    values = [v for front in points for _, v in front]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    air = 0.08 * (high - low) or 0.5
+    floor, ends = 180, chart.ends
+    x = Ruler(ends[0], ends[1], LEFT, width - RIGHT, log=True)
+    y = Ruler(max(0.0, low - air), high + air, floor, TOP)
+    ticks = plain_ticks(round_powers(*ends[:2])), plain_ticks(round_values(y.low, y.high, 5))
+    parts = frame((LEFT, TOP, width - RIGHT, floor), (x, y), ticks, ("epsilon", name), grid=True)
+    for i, front in enumerate(points):
+        parts += [mark(x(min(max(e, SMALLEST, x.low), x.high)), y(v), i) for e, v in front]
+    size = "broad" if width == BROAD else "narrow"
+    about = f"{name} of the points of the front against epsilon. {chart.who}"
+    return paper(parts, (width, floor + 48), title=f"{name} against epsilon", about=about, class_=size)
+
+
 def _front(front: FrontLine, x: Ruler, y: Ruler, i: int) -> list[str]:
     colour = COLOURS[i % len(COLOURS)]
     parts = [_dot(e, v, x, y) for e, v in front.dots if math.isfinite(e)]

@@ -32,6 +32,9 @@ def pareto_command(
     startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
     repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
     reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
+    cost: Annotated[
+        float | None, typer.Option(help="A third objective, the algorithm's cost: the worst of interest.")
+    ] = None,
     privacy_model: Annotated[
         str, typer.Option(help="exact, or gp as published.", autocompletion=complete("exact", "gp"))
     ] = "exact",
@@ -104,9 +107,11 @@ def pareto_command(
     if trained and (weak := loose(delta, trained)):
         remark(weak, quiet)
     arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
-    arguments |= {"reference": reference, "privacy_model": privacy_model, "seed": seed, "storage": storage}
+    corner = reference if cost is None else (*reference, cost)
+    arguments |= {"reference": corner, "privacy_model": privacy_model, "seed": seed, "storage": storage}
     arguments |= {"study_name": study_name, "take_over": take_over}
-    told = {name: arguments[name] for name in ("delta", "trials", "startup", "reference", "seed")}
+    told = {name: arguments[name] for name in ("delta", "trials", "startup", "seed")}
+    told["reference"] = reference
     arguments["data"] = name_data(made, data, algorithm)
     arguments["sampler"] = baselines.search(search, made, **told)
     if search != "dpareto" and privacy_model != "exact":

@@ -22,6 +22,8 @@ from tacit.identity import DataIdentity, data_of
 from tacit.objective import call_without_message
 from tacit.space import Array, Params, Space
 
+UTILITIES = ("utility", "utilities", "each_utility", "utility_and_cost")
+
 
 @runtime_checkable
 class Algorithm(Protocol):
@@ -43,6 +45,10 @@ class Algorithm(Protocol):
         data                                        a name or a tacit.identity.DataIdentity: a study of another one is
                                                     refused; algorithms that hold ``examples`` need none
         measuring_only = True                       facts were read off the test records: a private front is refused
+        costs(params) -> array (n,)                 a third objective that is known beforehand, such as time or memory
+        utility_and_cost(params, seed) -> pair      one that is measured with a run, such as a gap between groups; then
+                                                    in place of ``utility``. Smaller is better, 0 or more
+        cost_name                                   what to call it, such as "seconds"
         baselines() -> dict of name -> utility      lines on the page of a front that is not private: a constant
                                                     guess, a model without privacy
         from_table(table, target, seed=...)         class method: the algorithm on a pandas DataFrame, for the shell
@@ -71,7 +77,7 @@ class Oracles:
             raise BadInput(
                 f"the algorithm must have epsilons(params, delta) or epsilon(params, delta), got {type_and_shape(a)}"
             )
-        if not any(callable(getattr(a, name, None)) for name in ("utility", "utilities", "each_utility")):
+        if not any(callable(getattr(a, name, None)) for name in UTILITIES):
             raise BadInput(f"the algorithm must have utility(params, seed), got {type_and_shape(a)}")
         if not isinstance(getattr(a, "label", None), str) or not a.label.strip():
             raise BadInput(
@@ -134,6 +140,31 @@ class Oracles:
         if not (array >= 0).all():
             raise ObjectiveError("the privacy oracle answered with an epsilon that is negative or not a number")
         return array
+
+    @property
+    def cost_name(self) -> str:
+        return str(getattr(self.algorithm, "cost_name", "cost"))
+
+    def costs(self, params: Sequence[Params]) -> Array:
+        """A third objective that is known beforehand, (n,)."""
+        found = self._ask_oracle(params, lambda p: self.algorithm.costs(p))
+        if not np.isfinite(found).all():
+            raise ObjectiveError("costs must be finite numbers, 0 or more")
+        return found
+
+    def runs_and_costs(self, params: Params, seeds: Sequence[int]) -> tuple[list[float], float]:
+        """Utilities of one run for each seed, and the mean of what was measured with them."""
+        costs = []
+
+        def run(given: Params, seed: int) -> Any:
+            utility, cost = self.algorithm.utility_and_cost(given, seed)
+            costs.append(float(cost))
+            return utility
+
+        utilities = [_try_twice(partial(self._one, run, params, seed))[0] for seed in seeds]
+        if not all(math.isfinite(c) and c >= 0 for c in costs):
+            raise ObjectiveError("a cost that is measured must be a finite number, 0 or more")
+        return utilities, float(np.mean(costs))
 
     def runs(self, params: Params, seeds: Sequence[int]) -> list[float]:
         """Utilities of one run for each seed. A run that raises, or answers NaN, is tried once more, then Failed.

@@ -54,10 +54,10 @@ def _front_line(front: Front, show: str, longer: str) -> FrontLine:
             return p.high, p.low
         return p.best, p.worst
 
-    bands = [band(p) for p in front.points]
+    steps = front.steps  # with a third objective the front has points beside the stairs
     points = tuple(
         (p.epsilon, value(p.utility), value(best), value(worst))
-        for p, (best, worst) in zip(front.points, bands, strict=True)
+        for p, (best, worst) in zip(steps, map(band, steps), strict=True)
     )
     return FrontLine(front.name, points, tuple((p.epsilon, value(p.utility)) for p in front.tested), longer)
 

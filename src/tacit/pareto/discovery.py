@@ -42,7 +42,7 @@ def discover(
     delta: float,
     trials: int,
     startup: int = 16,
-    reference: tuple[float, float] = (10.0, 1.0),
+    reference: tuple[float, ...] = (10.0, 1.0),
     repeats: int = 1,
     privacy_model: str = "exact",
     private: PrivateTest | None = None,
@@ -67,8 +67,8 @@ def discover(
     Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
     replaced, unconditional, for the front and everything stored; training records are not protected by it.
     Follows. Avent et al. (2020), Algorithm 2, without its model of epsilon unless ``privacy_model="gp"``.
-    Differs. See tacit.pareto.DParetoSampler. Batches and repeats are ours. Two objectives only; a
-    third that is known, such as a cost, is for ``DParetoSampler(costs=...)`` in a study of your own.
+    Differs. See tacit.pareto.DParetoSampler. Batches, repeats and a third objective are ours: with three numbers in
+    ``reference`` the algorithm's ``costs`` (known beforehand) or ``utility_and_cost`` (measured) is made small too.
     Edges. A run that fails is tried once more; then its point is recorded as failed and the study goes on, unless all
     of the first ``startup`` fail. A utility outside [0, 1] stops it. Infinite epsilons are kept out of the front.
     Of several processes on one private front the last to finish has the ledger record it; one that ends before returns
@@ -87,7 +87,9 @@ def discover(
     usual = getattr(executor, "_max_workers", 1) if executor else 1
     width = count("at_once", usual if at_once is None else at_once)
     refuse_infinite(oracles)
-    study = _study(storage, study_name, take_over)
+    if len(corner) == 3:
+        _refuse_third(oracles, private is not None)
+    study = _study(storage, study_name, take_over, len(corner))
     how = f"dpareto, {privacy_model} privacy" if sampler is None else type(sampler).__name__
     _agree(study, oracles, how, repeats, private is not None, identify(data) or oracles.data)
     study.set_user_attr(WANTED, trials)  # for whoever watches
@@ -97,6 +99,7 @@ def discover(
 
         scales, noise = (("log", "linear"), test.deviation**2) if test else (("log", "logit"), 0.0)
         about: dict[str, Any] = {"privacy_model": privacy_model, "scales": scales, "noise": noise, "seed": seed}
+        about["costs"] = oracles.costs if len(corner) == 3 and not _is_measured(oracles) else None
         sampler = DParetoSampler(
             oracles.space, oracles.quick_epsilons, startup=min(startup, trials), reference=corner, **about
         )
@@ -129,6 +132,15 @@ class _FrontSearch:
     at_once: int
     tell: Callable[[int, int], None]
 
+    @property
+    def three(self) -> bool:
+        return len(self.study.directions) == 3
+
+    @property
+    def measured(self) -> bool:
+        """Whether a third objective comes with each run."""
+        return self.three and _is_measured(self.oracles)
+
     def run(self) -> None:
         distributions = self.oracles.space.distributions
         run_trials(self.study, distributions, more=self.more, begin=self.begin, finish=self.finish)
@@ -141,7 +153,7 @@ class _FrontSearch:
             sum(t.number < trial.number for t in _counting_trials(self.study)) >= self.trials
         ):  # another process was quicker
             return None
-        work: Callable[..., Any] = self.oracles.runs
+        work: Callable[..., Any] = self.oracles.runs_and_costs if self.measured else self.oracles.runs
         if self.test is not None:
             work = _Totals(self.oracles, self.test.mechanism)
         return submit(self.executor, work, dict(trial.params), seeds_of(self.seed, trial.number, self.repeats))
@@ -162,9 +174,12 @@ class _FrontSearch:
                 raise
             study.tell(trial, state=TrialState.FAIL)  # another process took the last draw
         else:
+            answer, *costs = answer if self.measured else (answer,)
+            if self.three and not costs:
+                costs = [float(self.oracles.costs([dict(trial.params)])[0])]
             trial.set_user_attr(RUNS, answer)
             epsilon = float(self.oracles.epsilons([dict(trial.params)])[0])
-            study.tell(trial, [epsilon, 1.0 - float(np.mean(answer))])  # Step 5: augment the data.
+            study.tell(trial, [epsilon, 1.0 - float(np.mean(answer)), *costs])  # Step 5: augment the data.
         self.tell(sum(t.state != TrialState.RUNNING for t in _counting_trials(study)), self.trials)
 
 
@@ -206,17 +221,16 @@ def _whole(study: Study, trials: int) -> bool:
     return len(counted) >= trials and not any(t.state.name == "RUNNING" for t in counted)
 
 
-def _front(
-    study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, float], whole: bool
-) -> Front:
+def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tuple[float, ...], whole: bool) -> Front:
     from optuna.trial import TrialState
 
     from tacit.pareto.sampler import FAILED
 
     trials = study.get_trials(deepcopy=False)
     done = [t for t in trials if t.state == TrialState.COMPLETE]
-    points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS]) for t in done]
+    points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS], *t.values[2:]) for t in done]
     about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
+    about["cost_name"] = oracles.cost_name if len(corner) == 3 else ""
     lost = [t for t in trials if FAILED in t.user_attrs]
     about |= {"failed": tuple(dict(t.params) for t in lost)}
     about |= {"reasons": tuple(dict.fromkeys(str(t.user_attrs[FAILED]) for t in lost))}
@@ -276,15 +290,34 @@ def _place_alone(point: Point, test: ObservedTest | None) -> dict[str, Any]:
     return {"utility": min(max(point.utility, 0.0), 1.0), "deviation": test.deviation}
 
 
-def _study(storage: Any, name: str, take_over: bool) -> Study:
+def _study(storage: Any, name: str, take_over: bool, objectives: int) -> Study:
     from tacit.run.study import open_study
 
-    study = open_study(storage, name, ["minimize", "minimize"], take_over=take_over)
-    if len(study.directions) != 2 or any(d.name != "MINIMIZE" for d in study.directions):
+    study = open_study(storage, name, ["minimize"] * objectives, take_over=take_over)
+    if len(study.directions) != objectives or any(d.name != "MINIMIZE" for d in study.directions):
         raise BadInput(
-            f"study {name!r} must minimise two objectives, got {study.directions}; choose another study_name"
+            f"study {name!r} must minimise {objectives} objectives, got {study.directions}; choose another study_name"
         )
     return study
+
+
+def _is_measured(oracles: Oracles) -> bool:
+    return callable(getattr(oracles.algorithm, "utility_and_cost", None))
+
+
+def _refuse_third(oracles: Oracles, private: bool) -> None:
+    """A third objective needs an algorithm that has one; what is measured on test records is not released for free."""
+    measured = _is_measured(oracles)
+    if not measured and not callable(getattr(oracles.algorithm, "costs", None)):
+        raise BadInput(
+            "a reference of three numbers asks for a third objective: the algorithm must have costs(params), known "
+            "beforehand, or utility_and_cost(params, seed), measured. Nothing was run"
+        )
+    if measured and private:
+        raise BadInput(
+            "a cost that is measured on test records is not covered by a private front; give costs(params), known "
+            "beforehand. Nothing was spent"
+        )
 
 
 def _agree(study: Study, oracles: Oracles, search: str, repeats: int, private: bool, data: DataIdentity | None) -> None:
@@ -327,11 +360,13 @@ def _same_formula(study: Study, oracles: Oracles) -> None:
             )
 
 
-def _corner(reference: Sequence[float]) -> tuple[float, float]:
+def _corner(reference: Sequence[float]) -> tuple[float, ...]:
     try:
-        epsilon, error = reference
+        epsilon, error, *third = reference
     except (TypeError, ValueError):
-        raise BadInput(f"reference must be a pair (epsilon, error), got {reference!r}") from None
+        third = [0.0, 0.0]
+    if len(third) > 1:
+        raise BadInput(f"reference must be (epsilon, error) or (epsilon, error, cost), got {reference!r}")
     epsilon, error = positive("reference[0]", epsilon), positive("reference[1]", error)
     if error > 1:
         turned = f"; did you mean ({error:g}, {epsilon:g})?" if epsilon <= 1 else ""
@@ -339,4 +374,4 @@ def _corner(reference: Sequence[float]) -> tuple[float, float]:
             f"reference is the worst epsilon and the worst error of interest, and an error is at most 1, got "
             f"({epsilon:g}, {error:g}){turned}"
         )
-    return epsilon, error
+    return (epsilon, error, *(positive("reference[2]", cost) for cost in third))

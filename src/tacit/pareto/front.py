@@ -60,6 +60,12 @@ class Point:
     deviation: float | None = None
     low: float | None = None
     high: float | None = None
+    cost: float | None = None  # a third objective, smaller is better
+
+    @property
+    def objectives(self) -> list[float]:
+        """What no other point of a front may beat in all: epsilon, error and, where there is one, the cost."""
+        return [self.epsilon, self.error] + ([] if self.cost is None else [self.cost])
 
     @property
     def error(self) -> float:
@@ -71,12 +77,13 @@ class Point:
         return float(np.mean(self.runs)) if self.runs else self.utility
 
     @classmethod
-    def of(cls, params: Params, epsilon: float, runs: Sequence[float]) -> Point:
-        return cls(dict(params), float(epsilon), float(np.mean(runs)), max(runs), min(runs), tuple(runs))
+    def of(cls, params: Params, epsilon: float, runs: Sequence[float], cost: float | None = None) -> Point:
+        return cls(dict(params), float(epsilon), float(np.mean(runs)), max(runs), min(runs), tuple(runs), cost=cost)
 
     def to_json(self) -> dict[str, Any]:
         about = {"epsilon": self.epsilon, "utility": self.utility, "best": self.best, "worst": self.worst}
         ends = {"low": self.low, "high": self.high} if self.low is not None else {}  # the first release had none
+        ends |= {} if self.cost is None else {"cost": self.cost}
         return {**about, **ends, "deviation": self.deviation, "runs": list(self.runs), "params": self.params}
 
 
@@ -93,27 +100,36 @@ class Front(DrawnInNotebooks):
     label: str
     delta: float
     name: str = "algorithm"
-    reference: tuple[float, float] = (10.0, 1.0)
+    reference: tuple[float, ...] = (10.0, 1.0)
     failed: tuple[Params, ...] = ()
     guarantee: Guarantee = field(default_factory=lambda: Guarantee.none(WHY))
     payment: Payment | None = None
     noise: float = 0.0  # standard deviation of the noise that was added to each point's mean utility
     reasons: tuple[str, ...] = ()  # why points failed, each once
+    cost_name: str = ""  # of the third objective, where there is one
     baselines: dict[str, float] = field(default_factory=dict)  # utility without privacy, or without a model
     origin: dict[str, Any] | None = field(default=None, compare=False)  # which data, version and command
     left: dict[str, Any] | None = field(default=None, compare=False, repr=False)  # what its ledger has left
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """The front, by rising epsilon: no tested point has less of both epsilon and error. Infinite epsilons are out.
+        """The front, by rising epsilon: no tested point has less of epsilon, error and cost. Infinite epsilons are out.
 
         Edges. No tested point, or none of finite epsilon, gives an empty front.
         """
         real = [p for p in self.tested if math.isfinite(p.epsilon)]
         if not real:
             return ()
-        kept = nondominated([[p.epsilon, p.error] for p in real])
+        kept = nondominated([p.objectives for p in real])
         return tuple(sorted((p for p, k in zip(real, kept, strict=True) if k), key=lambda p: p.epsilon))
+
+    @property
+    def steps(self) -> tuple[Point, ...]:
+        """Of the front, those that no other beats in epsilon and error alone: stairs that only rise."""
+        if not self.cost_name or not self.points:
+            return self.points
+        on = nondominated([[p.epsilon, p.error] for p in self.points])
+        return tuple(p for p, k in zip(self.points, on, strict=True) if k)
 
     @property
     def params(self) -> list[Params]:
@@ -122,8 +138,8 @@ class Front(DrawnInNotebooks):
 
     @property
     def values(self) -> Array:
-        """Epsilon and error of the front, (k, 2)."""
-        return np.array([[p.epsilon, p.error] for p in self.points]).reshape(-1, 2)
+        """Epsilon, error and, where there is one, the cost of the front, (k, 2 or 3)."""
+        return np.array([p.objectives for p in self.points]).reshape(-1, len(self.reference))
 
     @property
     def private(self) -> bool:
@@ -154,11 +170,11 @@ class Front(DrawnInNotebooks):
             if not fitting:
                 least = self.points[0].epsilon
                 raise BadInput(f"no tested point reaches epsilon={epsilon:g}; the smallest tested is {least:.4g}")
-            return fitting[-1]
+            return max(fitting, key=lambda p: p.utility)
         wanted = probability("utility", utility or 0.0, zero=True)
         enough = [p for p in self.points if p.utility >= wanted]
         if not enough:
-            most = self.points[-1].utility
+            most = max(p.utility for p in self.points)
             raise BadInput(f"no tested point reaches utility={wanted:g}; the largest tested is {most:.4g}")
         return enough[0]
 
@@ -197,6 +213,7 @@ class Front(DrawnInNotebooks):
             "label": self.label,
             "delta": self.delta,
             "reference": list(self.reference),
+            **({"cost_name": self.cost_name} if self.cost_name else {}),
             **({"noise": self.noise} if self.noise else {}),
             **({"origin": self.origin} if self.origin else {}),
             "hypervolume": self.hypervolume(),
@@ -215,15 +232,16 @@ class Front(DrawnInNotebooks):
         try:
             tested = tuple(_point(p) for p in document["tested"])
             paid = Payment.from_json(document["payment"]) if document["payment"] else None
-            low, high = (float(v) for v in document["reference"])
+            corner = tuple(float(v) for v in document["reference"])
             about: dict[str, Any] = {k: document[k] for k in ("label", "delta", "name")}
             failed = tuple(dict(p) for p in document["failed"])
             guarantee = Guarantee.from_json(document["guarantee"])
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"not a front in JSON ({type(error).__name__}: {error})") from None
-        about |= {"reference": (low, high), "failed": failed, "guarantee": guarantee, "payment": paid}
+        about |= {"reference": corner, "failed": failed, "guarantee": guarantee, "payment": paid}
         about |= {"noise": float(document.get("noise", 0.0)), "origin": document.get("origin")}
         about["baselines"] = {str(k): float(v) for k, v in document.get("baselines", {}).items()}
+        about["cost_name"] = str(document.get("cost_name", ""))
         about["reasons"] = tuple(map(str, document.get("reasons", ())))
         return cls(tested, **about)
 
@@ -253,6 +271,7 @@ class Front(DrawnInNotebooks):
         for p in self.points:
             shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in p.params.items())
             ends = f"{p.low:.4f} to {p.high:.4f}" if p.low is not None else ""
+            shown += f"; {self.cost_name} {p.cost:.4g}" if p.cost is not None else ""
             lines.append(f"{p.epsilon:10.4g}  {p.utility:8.4f}  {ends:>16}  {p.worst:7.4f}  {p.best:7.4f}  {shown}")
         return "\n".join(lines)
 
@@ -261,10 +280,11 @@ def table_of(fronts: Sequence[Front]) -> str:
     """Several fronts as one CSV table."""
     names = list(dict.fromkeys(n for f in fronts for p in f.tested for n in p.params))
     head = ["algorithm", "on_front", "epsilon", "utility", "low", "high", "best", "worst", "deviation"]
+    costs = list(dict.fromkeys(f.cost_name for f in fronts if f.cost_name))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    shown = [f"params.{n}" if n in (*head, "delta", "label", "guarantee") else n for n in names]
-    writer.writerow([*head, *shown, "delta", "label", "guarantee"])
+    shown = [f"params.{n}" if n in (*head, *costs, "delta", "label", "guarantee") else n for n in names]
+    writer.writerow([*head, *costs, *shown, "delta", "label", "guarantee"])
     for f in fronts:
         on, kind = set(map(id, f.points)), str(f.guarantee) if f.private else TRUSTED
         for p in sorted(f.tested, key=lambda p: p.epsilon):
@@ -277,6 +297,7 @@ def table_of(fronts: Sequence[Front]) -> str:
                 p.best,
                 p.worst,
                 "" if p.deviation is None else p.deviation,
+                *(p.cost if f.cost_name == c else "" for c in costs),
             ]
             writer.writerow([*row, *(p.params.get(n, "") for n in names), f.delta, f.label, kind])
     return text.getvalue()
@@ -284,5 +305,5 @@ def table_of(fronts: Sequence[Front]) -> str:
 
 def _point(document: dict[str, Any]) -> Point:
     number = {k: float(document[k]) for k in ("epsilon", "utility", "best", "worst")}
-    rest: dict[str, Any] = {k: document.get(k) for k in ("deviation", "low", "high")}
+    rest: dict[str, Any] = {k: document.get(k) for k in ("deviation", "low", "high", "cost")}
     return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), **rest)

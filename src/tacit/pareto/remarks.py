@@ -47,7 +47,7 @@ def edge_remarks(front: Front, space: Space) -> list[str]:
             continue
         ends = (("least", d.low, cube[:, k] <= EDGE), ("largest", d.high, cube[:, k] >= 1 - EDGE))  # type: ignore[attr-defined]
         for end, bound, on in ends:
-            if 2 * int(on.sum()) >= len(points):
+            if 2 * int(on.sum()) >= len(points) and on.sum() > 1:
                 said.append(
                     f"{int(on.sum())} of {len(points)} points of the front have {name} at its {end} value {bound:g}: "
                     "better settings may lie beyond; widen the space"

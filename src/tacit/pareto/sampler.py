@@ -45,7 +45,7 @@ class DParetoSampler(JointSampler):
     models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the known variance of
     an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
     objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
-    ``reference`` has three numbers.
+    ``reference`` has three numbers. With three and no ``costs`` the third is measured: a model's mean stands for it.
 
     Follows. Avent et al. (2020), Algorithm 2; with "gp", equations 1 to 3.
     Differs. Startup points come from an evenly scattered sequence, not independent draws. Epsilon is computed, not
@@ -71,16 +71,18 @@ class DParetoSampler(JointSampler):
                 "DParetoSampler needs epsilons, a function from a list of parameters to their epsilons: "
                 "DParetoSampler(space, epsilons). Without a formula: privacy_model='gp'"
             )
-        if costs is not None and privacy_model == "gp":
-            raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
-        if len(reference) != 2 + (costs is not None):
+        if len(reference) not in ((3,) if costs is not None else (2, 3)):
             raise BadInput(f"reference must have one number for each objective, got {reference!r}")
+        if len(reference) == 3 and privacy_model == "gp":
+            raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
         super().__init__(Space(space), count("seed", seed, least=0))
         self.startup = count("startup", startup)
         self.epsilons = epsilons if privacy_model == "exact" else None
         self.reference, self.costs = tuple(float(r) for r in reference), costs
         self.published = privacy_model == "gp"
         self.first, self.second, self.smooth = ObjectiveModel(scales[0]), ObjectiveModel(scales[1], noise), noise > 0
+        self.third = ObjectiveModel("linear") if len(reference) == 3 and costs is None else None
+        self._third: GaussianProcess | None = None
         self._nameless: set[int] = set()  # trials begun by workers that never named a point
         self._pool: Candidates | None = None
         self._pool_cost: Array | None = None
@@ -171,6 +173,8 @@ class DParetoSampler(JointSampler):
         pool, back = self._whole_space().features, self.second.scale.inverse
         error = self.second.posterior(X, values[:, 1], pool)
         privacy = self.first.posterior(X[: len(done)], values[: len(done), 0], pool) if self.published else None
+        if self.third is not None:
+            self._third = self.third.posterior(X[: len(done)], values[: len(done), 2])
         if self.smooth:  # noisy values: the front is where the model sees it, not at the luckiest draws
             values[:, 1] = back(error.posterior(X)[0])
         if not running:
@@ -186,14 +190,16 @@ class DParetoSampler(JointSampler):
                 z = float(privacy.posterior(x[None])[0][0])
                 privacy.append(x, z)
                 e[i] = self.first.scale.inverse(np.array(z))
-        believed = [e, f] if self.costs is None else [e, f, self.costs([t.params for t in running])]
+        believed = [e, f]
+        if len(self.reference) == 3:
+            believed.append(self._cost(Candidates([t.params for t in running], pending, e)))
         return np.concatenate([values, np.column_stack(believed)]), error, privacy
 
     def _worth(self, candidates: Candidates, belief: Belief) -> Array:
         values, error, privacy = belief
         scale, z = self.second.scale, self._predict(error, candidates)
-        if self.costs is not None:
-            known = candidates.epsilon, self._cost(self.costs, candidates)
+        if len(self.reference) == 3:
+            known = candidates.epsilon, self._cost(candidates)
             return exact_privacy_and_cost(values, self.reference, known, z, scale)
         front = Staircase.of(values, self.reference)
         if privacy is None:
@@ -206,11 +212,15 @@ class DParetoSampler(JointSampler):
         mean, variance = (gp.mean, gp.variance) if held else gp.posterior(candidates.features)
         return mean, np.sqrt(variance)
 
-    def _cost(self, costs: Epsilons, candidates: Candidates) -> Array:
+    def _cost(self, candidates: Candidates) -> Array:
+        """The third objective of candidates: computed, those of the pool once; or what the model of it expects."""
+        if self.costs is None:
+            assert self._third is not None
+            return np.maximum(self._third.posterior(candidates.features)[0], 0.0)
         if candidates is not self._pool:
-            return np.asarray(costs(candidates.params), float)
+            return np.asarray(self.costs(candidates.params), float)
         if self._pool_cost is None:
-            self._pool_cost = np.asarray(costs(candidates.params), float)
+            self._pool_cost = np.asarray(self.costs(candidates.params), float)
         return self._pool_cost
 
     def _whole_space(self) -> Candidates:

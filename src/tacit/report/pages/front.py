@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tacit.charts.fronts import NARROW
+from tacit.charts.fronts import BROAD, NARROW, FrontChart, draw_third
 from tacit.page import Page, asset, table
 from tacit.page.parts import guarantee_part, payment_part
 from tacit.pareto.chart import bands_of, chart_of
@@ -48,6 +48,7 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
     parts = {
         "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
         "drawing": chart.svg + chart.draw(NARROW),
+        **({"third": _third(both, chart)} if any(f.cost_name for f in both.fronts) else {}),
         "ask": ASK.replace("Move epsilon", "Move the training epsilon") if both.private else ASK,
         "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failures(both)}',
         "guarantees": "".join(_guarantee(f) for f in both.fronts if f.private),
@@ -56,12 +57,22 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
     return Page(title, parts, script=SCRIPT, data=_data(both, chart.geometry), over="tacit · privacy-utility front")
 
 
+def _third(both: Comparison, chart: FrontChart) -> str:
+    """The third objective, on an axis of its own."""
+    name = next(f.cost_name for f in both.fronts if f.cost_name)
+    points = [[(p.epsilon, p.cost) for p in f.points if p.cost is not None] for f in both.fronts]
+    drawn = draw_third(chart, points, name, BROAD) + draw_third(chart, points, name, NARROW)
+    return f"<h2>{escape(name[0].upper() + name[1:])}, the third objective</h2>{drawn}"
+
+
 def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
     fronts, row = [], 0
     for front in both.fronts:
-        points = [{**p.to_json(), "row": row + k} for k, p in enumerate(front.points)]
-        fronts.append({"name": front.name, "label": front.label, "delta": front.delta, "points": points})
-        row += len(points)
+        stairs = set(map(id, front.steps))
+        points = [{**p.to_json(), "row": row + k} for k, p in enumerate(front.points) if id(p) in stairs]
+        about = {"name": front.name, "label": front.label, "delta": front.delta, "cost": front.cost_name}
+        fronts.append({**about, "points": points})
+        row += len(front.points)
     return plain({**geometry, "audience": both.audience, "kind": _kind(both), "fronts": fronts})  # type: ignore[no-any-return]
 
 
@@ -69,9 +80,11 @@ def _table(both: Comparison) -> str:
     names = list(dict.fromkeys(n for f in both.fronts for p in f.points for n in p.params))
     kind = ["delta", "epsilon is for"] * both.mixed  # said once above where there is one kind
     several = ["algorithm"] if len(both.fronts) > 1 else []
-    heads = [*several, "epsilon", "utility", "95% interval", "runs", *names, *kind]
+    costs = list(dict.fromkeys(f.cost_name for f in both.fronts if f.cost_name))
+    heads = [*several, "epsilon", "utility", "95% interval", "runs", *costs, *names, *kind]
     rows = [
         [*([f.name] if several else []), p.epsilon, p.utility, _span(p.low, p.high), _span(p.worst, p.best)]
+        + [p.cost if f.cost_name == c else "" for c in costs]
         + [p.params.get(n, "") for n in names]
         + [f.delta, f.label] * both.mixed
         for f in both.fronts
