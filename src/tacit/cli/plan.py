@@ -44,6 +44,8 @@ def plan_command(
 ) -> None:
     """Say what each method would give for so many records and this budget. Spends nothing, reads no data.
 
+    What a modeler could find in rows of yours is planned by: tacit curator try --count N --widths W,W --scale S,S
+
     \b
     Examples:
       tacit plan --records 5000 --dimensions 3 --trials 50 --epsilon 1 \\

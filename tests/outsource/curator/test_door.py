@@ -237,3 +237,13 @@ def test_one_modeler_cannot_hold_all_connections(deaf: Any, monkeypatch: pytest.
     while served.status(served.connect(served.raw("GET /v1/study HTTP/1.1"))) == 429:
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_who_has_read_everything_is_not_waited_for_longer_than_others(deaf: Any) -> None:
+    _, connect = deaf(seconds=0.5)
+    opened = connect()
+    time.sleep(0.2)
+    received = b""
+    while part := opened.recv(65536):  # ends when the service closes, though nothing was asked to be closed
+        received += part
+    assert received.endswith(b"0\r\n\r\n")

@@ -105,8 +105,8 @@ class Guarded(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
-            self._watch()
+        if not self.transport.is_closing() and self._is_waiting():
+            self._watch(self.door.limits.stalled if self.flow.write_paused else None)
             self.door.wait(self)
 
     def pause_writing(self) -> None:
@@ -116,7 +116,7 @@ class Guarded(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._unwatch()
+        self._watch() if self._is_waiting() else self._unwatch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
@@ -128,6 +128,9 @@ class Guarded(H11Protocol):
         self._unwatch()
         self.door.leave(self)
         self.transport.abort()
+
+    def _is_waiting(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
     def _watch(self, seconds: float | None = None) -> None:
         self._unwatch()
