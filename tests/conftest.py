@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_server import Server, binaries
+from postgres_server import Server, binaries, memory
 
 # What CI may skip: libraries of gigabytes, which `make test-all` covers, and what depends on the machine.
 MAY_SKIP = re.compile(
@@ -37,6 +37,12 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
     return refuse_skip((yield))
+
+
+def pytest_configure() -> None:
+    """Databases of tests are written to memory where there is room: waiting for a disk tests nothing here."""
+    if (roomy := memory()) is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", roomy)
 
 
 @pytest.fixture(scope="session", autouse=True)

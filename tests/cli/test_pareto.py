@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_parts import installed
+from shell_parts import Said
+from shell_parts import tacit as command
 
+from tacit import Budget, Ledger
 from tacit.cli import main
 
-TESTS = str(Path(__file__).parents[1])
 NAMES = {"front.csv", "front.json", "front.svg", "front.html", "front.png"}
 QUICK = ["--delta", "0", "--trials", "6", "--startup", "4"]
 
 
-def tacit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    code = "from tacit.cli import main; main()"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((TESTS, *sys.path)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", code, "pareto", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+def tacit(*arguments: str, cwd: Path) -> Said:
+    with chdir(cwd):
+        return command("pareto", *arguments)
 
 
 def test_a_front_in_json_with_files_and_resumed(tmp_path: Path) -> None:
     done = tacit("pareto_toys:toy", *QUICK, "--out", "front", "--epsilon", "50", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
     assert (document["private"], document["label"], len(document["tested"])) == (
         False,
         "no sampling, one record replaced",
@@ -40,32 +40,30 @@ def test_a_front_in_json_with_files_and_resumed(tmp_path: Path) -> None:
     assert all((tmp_path / f).exists() for f in document["files"].values())
     more = tacit("pareto_toys:toy", *QUICK[:3], "9", "--startup", "4", "--out", "front", "--json", cwd=tmp_path)
     measured = [{k: v for k, v in p.items() if k not in ("low", "high")} for p in document["tested"]]
-    again = json.loads(more.stdout)["tested"][:6]  # intervals learn from later points
+    again = json.loads(more.out)["tested"][:6]  # intervals learn from later points
     assert [{k: v for k, v in p.items() if k not in ("low", "high")} for p in again] == measured
 
 
 def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
-    done = tacit("--algorithm", "sparse_vector", *QUICK, "--workers", "2", "--epsilon", "2000", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "NOT PRIVATE" in done.stdout
-    assert re.search(
-        r"tested     epsilon \S+, utility \S+ \(95% interval \S+ to \S+; runs \S+ to \S+\): b=", done.stdout
-    )
-    assert re.search(r"predicted  .*95% interval of the model\): b=", done.stdout)
+    words = ["--algorithm", "sparse_vector", *QUICK, "--workers", "2", "--epsilon", "2000"]
+    done = installed("pareto", *words, at=tmp_path)
+    assert "NOT PRIVATE" in done.out
+    assert re.search(r"tested     epsilon \S+, utility \S+ \(95% interval \S+ to \S+; runs \S+ to \S+\): b=", done.out)
+    assert re.search(r"predicted  .*95% interval of the model\): b=", done.out)
 
 
 def test_another_search_finds_a_front_to_compare(tmp_path: Path) -> None:
     done = tacit("pareto_toys:toy", *QUICK[:3], "12", "--search", "grid", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert {p["params"]["rate"] for p in json.loads(done.stdout)["tested"]} == {0.0, 1.0}
+    assert done.code == 0, done.err
+    assert {p["params"]["rate"] for p in json.loads(done.out)["tested"]} == {0.0, 1.0}
 
 
 def test_what_a_module_says_when_it_fails_is_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("algorithm = float('patient 8271')\n")
     done = tacit("mine:algorithm", *QUICK, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "importing mine raised ValueError" in done.stderr
-    assert "8271" not in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert "importing mine raised ValueError" in done.err
+    assert "8271" not in done.err
 
 
 def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
@@ -74,12 +72,12 @@ def test_a_table_of_data_with_numbers_and_words(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(["size,kind,bought", *rows]) + "\n")
     table = ["--algorithm", "logistic_sgd", "--table", "t.csv", "--target", "bought"]
     done = tacit(*table, "--trials", "6", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert max(p["utility"] for p in json.loads(done.stdout)["tested"]) > 0.8
+    assert done.code == 0, done.err
+    assert max(p["utility"] for p in json.loads(done.out)["tested"]) > 0.8
     (tmp_path / "s.toml").write_text("target = {name = 'bought', labels = ['no', 'yes']}\n[columns]\nsize = 'number'\n")
     private = tacit(*table, "--schema", "s.toml", "--trials", "6", "--test-epsilon", "1", "--json", cwd=tmp_path)
-    assert private.returncode == 0, private.stderr
-    assert json.loads(private.stdout)["guarantee"]["unit"] == "one test record replaced"
+    assert private.code == 0, private.err
+    assert json.loads(private.out)["guarantee"]["unit"] == "one test record replaced"
 
 
 def test_a_missing_target_is_named_with_the_remedy_and_missing_cells_are_borne(
@@ -113,16 +111,14 @@ def test_a_missing_target_is_named_with_the_remedy_and_missing_cells_are_borne(
 
 def test_a_private_front_is_paid_and_certified(tmp_path: Path) -> None:
     private = ["--test-epsilon", "1", "--ledger", "ledger.db", "--ledger-name", "set"]
-    code = "from tacit import *; Ledger.open('ledger.db', 'set', Budget.approximate(1.0, 1e-6))"
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    Ledger.open(tmp_path / "ledger.db", "set", Budget.approximate(1.0, 1e-6)).close()
     done = tacit("pareto_toys:Toy", *QUICK, *private, "--out", "front", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["guarantee"]["unit"] == "one test record replaced"
-    check = "import sys; sys.argv = ['tacit', 'verify', 'front/certificate.json', '--ledger', 'ledger.db']\n"
-    checked = subprocess.run([sys.executable, "-c", check + "from tacit.cli import main; main()"], cwd=tmp_path)
-    assert checked.returncode == 0
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["guarantee"]["unit"] == "one test record replaced"
+    with chdir(tmp_path):
+        assert command("verify", "front/certificate.json", "--ledger", "ledger.db").code == 0
     again = tacit("pareto_toys:Toy", *QUICK, *private, "--json", cwd=tmp_path)
-    assert again.returncode == 3
+    assert again.code == 3
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-TACIT = [str(Path(sys.executable).parent / "tacit")]
+from command_parts import installed
+from shell_parts import Said
+from shell_parts import tacit as command
 
 
 def write_table(path: Path, n: int = 3000) -> None:
@@ -24,8 +24,9 @@ def write_table(path: Path, n: int = 3000) -> None:
         rows.writerows(zip(np.arange(n) // 2, age, ward, np.where(ill, "yes", "no"), strict=True))
 
 
-def tacit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*TACIT, *words], cwd=folder, capture_output=True, text=True)
+def tacit(folder: Path, *words: str) -> Said:
+    with chdir(folder):
+        return command(*words)
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a model was trained."""
     path: Path = tmp_path_factory.mktemp("train")
     write_table(path / "table.csv")
-    assert (
-        tacit(path, "ledger", "open", "set", "--epsilon", "3", "--delta", "1e-4", "--composition", "basic").returncode
-        == 0
-    )
+    assert tacit(path, "ledger", "open", "set", "--epsilon", "3", "--delta", "1e-4", "--composition", "basic").code == 0
     words = [
         "--target",
         "ill",
@@ -51,11 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--out",
         "release",
     ]
-    done = tacit(
-        path, "train", "--table", "table.csv", *words, "--ledger", "ledger.db", "--ledger-name", "set", "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    (path / "printed.json").write_text(done.stdout)
+    paid = ["--ledger", "ledger.db", "--ledger-name", "set", "--json"]
+    done = installed("train", "--table", "table.csv", *words, *paid, at=path)
+    (path / "printed.json").write_text(done.out)
     return path
 
 
@@ -65,7 +61,7 @@ def test_the_release_is_printed_written_and_paid(folder: Path) -> None:
     assert printed["guarantee"]["unit"] == "one record of the table replaced"
     assert printed["score"] < 0.45
     assert {Path(f).name for f in printed["files"].values()} >= {"model.json", "model.joblib", "report.html"}
-    assert tacit(folder, "verify", "release/certificate.json", "--ledger", "ledger.db").returncode == 0
+    assert tacit(folder, "verify", "release/certificate.json", "--ledger", "ledger.db").code == 0
 
 
 def test_the_page_names_the_score_the_guarantee_and_what_the_search_cost(folder: Path) -> None:
@@ -73,18 +69,18 @@ def test_the_page_names_the_score_the_guarantee_and_what_the_search_cost(folder:
     for words in ("Logistic regression", "What the search cost", "composition", "one record of the table replaced"):
         assert words in page
     again = tacit(folder, "report", "release", "--out", "again.html")
-    assert again.returncode == 0, again.stderr
+    assert again.code == 0, again.err
 
 
 def test_a_released_model_predicts_from_the_shell(folder: Path) -> None:
     done = tacit(folder, "predict", "release", "table.csv", "--out", "predicted.csv")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     with (folder / "predicted.csv").open() as file:
         predicted = [row["prediction"] for row in csv.DictReader(file)]
     with (folder / "table.csv").open() as file:
         truth = [row["ill"] for row in csv.DictReader(file)]
     assert sum(p == t for p, t in zip(predicted, truth, strict=True)) > 0.6 * len(truth)
-    both = json.loads(tacit(folder, "predict", "release/model.json", "table.csv", "--probabilities", "--json").stdout)
+    both = json.loads(tacit(folder, "predict", "release/model.json", "table.csv", "--probabilities", "--json").out)
     assert set(both) == {"no", "yes"}
     assert np.allclose(np.array(both["no"]) + np.array(both["yes"]), 1.0)
 
@@ -92,8 +88,8 @@ def test_a_released_model_predicts_from_the_shell(folder: Path) -> None:
 def test_persons_are_the_unit_if_a_column_names_them(folder: Path) -> None:
     words = ["--table", "table.csv", "--target", "ill", "--person", "person", "--epsilon", "3", "--runs", "3", "--json"]
     done = tacit(folder, "train", *words)
-    assert done.returncode == 0, done.stderr
-    assert "person" in json.loads(done.stdout)["guarantee"]["unit"]
+    assert done.code == 0, done.err
+    assert "person" in json.loads(done.out)["guarantee"]["unit"]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +103,12 @@ def test_persons_are_the_unit_if_a_column_names_them(folder: Path) -> None:
 )
 def test_bad_words_are_refused_in_one_line(folder: Path, words: list[str], said: str) -> None:
     done = tacit(folder, "train", "--table", "table.csv", *words)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
     (folder / "model.json").write_text("{}")
     done = tacit(folder, "predict", "model.json", "table.csv")
-    assert (done.returncode, "not a model" in done.stderr) == (2, True)
+    assert (done.code, "not a model" in done.err) == (2, True)

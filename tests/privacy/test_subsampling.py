@@ -68,7 +68,7 @@ def compare(points: list[tuple[float, int, int, int, float]]) -> None:
 
 
 def test_without_replacement_equals_dp_accounting_on_a_wide_grid() -> None:
-    compare(grid(24, 0))
+    compare(grid(10, 0))
 
 
 @pytest.mark.slow
@@ -76,6 +76,10 @@ def test_without_replacement_equals_dp_accounting_on_a_wider_grid() -> None:
     compare(grid(300, 1))
 
 
+MORE_EXACT = [(8.35, 1000, 285, 3, 5.5e-7), (30.0, 1000, 240, 20, 1e-9), (1.5, 1000, 100, 3, 1e-5)]
+
+
+@cache
 def exact_without_replacement(sigma: float, rate: float, steps: int, delta: float) -> float:
     """Theorem 27 and the conversion with 400 digits, differences taken as differences."""
     with mp.workdps(400):
@@ -99,11 +103,9 @@ def exact_without_replacement(sigma: float, rate: float, steps: int, delta: floa
 @pytest.mark.parametrize(
     ("sigma", "records", "lot", "steps", "delta"),
     [
-        (8.35, 1000, 285, 3, 5.5e-7),
         (25.0, 1000, 400, 3, 1e-9),
-        (30.0, 1000, 240, 20, 1e-9),
-        (1.5, 1000, 100, 3, 1e-5),
         (0.4, 1000, 10, 40, 1e-6),
+        *(pytest.param(*point, marks=pytest.mark.slow) for point in MORE_EXACT),
     ],
 )
 def test_without_replacement_equals_high_precision_where_differences_lose_their_digits(
@@ -132,7 +134,7 @@ def exact_poisson(sigma: float, rate: float, steps: int, delta: float) -> float:
     """The Renyi divergence on a very fine grid of outcomes, at every order in tenths up to 8.9, then the conversion."""
     found = []
     for alpha in np.arange(11, 90) / 10:
-        z = np.linspace(-12 * sigma, alpha + 12 * sigma, 100_001)
+        z = np.linspace(-12 * sigma, alpha + 12 * sigma, 20_001)
         ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + (2 * z - 1) / (2 * sigma**2))
         density = np.exp(alpha * ratio - z**2 / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
         moment = math.log(math.fsum(density) * (z[1] - z[0]))
@@ -162,14 +164,14 @@ def poisson_peer(sigma: float, rate: float, steps: int, delta: float, orders: li
 def test_poisson_equals_dp_accounting_where_an_integer_order_is_best_and_is_never_above() -> None:
     integers = [*range(2, 64), 128, 256, 512, 1024]
     equal = 0
-    for sigma, records, lot, steps, delta in grid(60, 2):
+    for sigma, records, lot, steps, delta in grid(24, 2):
         found = sampled_gaussian_epsilon(
             noise=sigma, clip=1.0, records=records, lot=lot, steps=steps, delta=delta, **POISSON
         )
         at_integers = poisson_peer(sigma, lot / records, steps, delta, integers)
         assert found <= min(at_integers, poisson_peer(sigma, lot / records, steps, delta, None)) * (1 + 1e-9)
         equal += found == pytest.approx(at_integers, rel=1e-6)
-    assert equal >= 15
+    assert equal >= 6
 
 
 def test_dp_accounting_over_reports_poisson_between_integer_orders() -> None:
