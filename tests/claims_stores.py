@@ -8,11 +8,13 @@ import pickle
 import shutil
 import signal
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import optuna
 
 import tacit
@@ -312,17 +314,17 @@ def die() -> None:
 
 
 class Dying:
-    """A store that kills its process at a step of a draw."""
+    """A store that kills its process at a step of a draw, or does something else then."""
 
-    def __init__(self, store: Any, step: str) -> None:
-        self._store, self._step = store, step
+    def __init__(self, store: Any, step: str, act: Callable[[], None] = die) -> None:
+        self._store, self._step, self._act = store, step, act
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     def at(self, step: str) -> None:
         if step == self._step:
-            die()
+            self._act()
 
     def write(self, name: str, value: Any) -> None:
         if name == "home":
@@ -345,40 +347,56 @@ class Dying:
 
 
 class DyingLedger(Ledger):
-    """A ledger that kills its process around the charge, or before it counts draws."""
+    """A ledger that does the same around the charge, or before it counts draws."""
 
-    step = ""
+    step, act = "", staticmethod(die)
 
     def charge(self, *given: Any, **named: Any) -> Any:
         if self.step == "before the charge":
-            die()
+            self.act()
         payment = super().charge(*given, **named)
         if self.step == "after the charge":
-            die()
+            self.act()
         return payment
 
     def draws(self, payment: Any) -> Any:
         if self.step == "before the count is begun":
-            die()
+            self.act()
         return super().draws(payment)
 
 
-def draw_and_die(kind: Kind, step: str, first: int) -> None:
-    """``first`` whole draws, then one that dies at the step."""
+def draw_and_die(kind: Kind, step: str, first: int, act: Callable[[], None] = die) -> None:
+    """``first`` whole draws, then one that dies at the step, or does something else then."""
     with kind.ledger() as ledger:
         claims = kind.open(ledger)
         for i in range(first):
             kind.draw(claims, i)
         kind.close(claims.store)
-    DyingLedger.step = step
-    claims = kind.open(kind.ledger(DyingLedger))
-    claims.store = Dying(claims.store, step)
+    claims = kind.open(kind.ledger(type("Ledger", (DyingLedger,), {"step": step, "act": staticmethod(act)})))
+    claims.store = Dying(claims.store, step, act)
     if step == "after the count":
         count = claims.count
-        claims.count = lambda: (count(), die())[0]  # type: ignore[method-assign, func-returns-value]
+        claims.count = lambda: (count(), act())[0]  # type: ignore[method-assign, func-returns-value]
     if step == "before the evaluation":
-        claims.draw(kind.key(claims, first), die, kind.note)
+        claims.draw(kind.key(claims, first), act, kind.note)
     kind.draw(claims, first)
+
+
+def tune_in_a_process(storage: str, ledger: Path | str, start: Any) -> None:
+    """One of a fleet that searches together: opens study and ledger as every other does."""
+    start.wait(120)
+    tacit.tune(
+        lambda params: np.full(2000, 0.2 + (params["x"] - 0.3) ** 2),
+        {"x": tacit.Float(0.0, 1.0)},
+        records=2000,
+        bounds=(0.0, 1.0),
+        budget=Budget.gdp(0.5),
+        trials=8,
+        method="random",
+        ledger=Ledger.open(ledger, "l", Budget.gdp(5.0)),
+        storage=storage,
+        progress=False,
+    )
 
 
 def run_child(work: Any, *arguments: Any) -> int | None:

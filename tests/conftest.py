@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from postgres_server import Server, binaries, memory
 
 # What CI may skip: libraries of gigabytes, which `make test-all` covers, and what depends on the machine.
@@ -39,10 +40,15 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     return refuse_skip((yield))
 
 
-def pytest_configure() -> None:
-    """Databases of tests are written to memory where there is room: waiting for a disk tests nothing here."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders are in memory where there is room: waiting for a disk at every commit tests nothing here.
+
+    Property tests try fewer examples where slow tests are left out; ``make test-all`` tries 100.
+    """
     if (roomy := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", roomy)
+    settings.register_profile("tacit", deadline=None, max_examples=30 if config.option.markexpr == "not slow" else 100)
+    settings.load_profile("tacit")
 
 
 @pytest.fixture(scope="session", autouse=True)

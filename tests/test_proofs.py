@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import each
 
 import tacit
 from tacit.methods.registry import METHODS
@@ -46,21 +47,21 @@ def pages_named(text: str | None) -> set[str]:
     return set(NAMED.findall(text or ""))
 
 
-@pytest.mark.parametrize("thing", PROMISES, ids=lambda thing: thing.__name__)
+@each("thing", PROMISES, ids=lambda thing: thing.__name__)
 def test_what_promises_something_names_its_proof(thing: object) -> None:
     named = pages_named(thing.__doc__)
     assert named
     assert all((PROOFS / f"{name}.md").exists() for name in named)
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.notions])
+@each("name", [name for name, method in METHODS.items() if method.notions])
 def test_every_method_names_its_proof_and_stands_in_the_index(name: str) -> None:
     module = importlib.import_module(METHODS[name].function.partition(":")[0])
     assert pages_named(module.__doc__)
     assert f"`{name}`" in (PROOFS / "index.md").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"estimator"}))
+@each("name", sorted(set(SHIPPED) - {"estimator"}))
 def test_every_shipped_algorithm_names_the_proof_of_its_epsilon(name: str) -> None:
     """But for estimators of others, whose epsilon is theirs."""
     try:
@@ -93,7 +94,7 @@ def test_every_page_is_in_the_index_and_in_the_navigation() -> None:
     assert [p.name for p in PAGES if f"proofs/{p.name}" not in navigation] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, PROOFS / "index.md"], ids=lambda p: p.stem)
+@each("page", [*PAGES, PROOFS / "index.md"], ids=lambda p: p.stem)
 def test_the_tests_that_a_page_names_exist(page: Path) -> None:
     named = TEST.findall(page.read_text())
     assert named
@@ -103,7 +104,7 @@ def test_the_tests_that_a_page_names_exist(page: Path) -> None:
         assert not name or any(f"def {name}(" in source for source in sources), f"{file} has no {name}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@each("page", PAGES, ids=lambda p: p.stem)
 def test_a_proof_begins_with_what_is_claimed(page: Path) -> None:
     heads = [line.lower() for line in page.read_text().splitlines() if line.startswith("## ")]
     assert any(word in heads[0] for word in ("claim", "statement", "conditional"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from scipy.stats import binom
 
 import tacit
@@ -22,8 +23,8 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("n", [1, 7, 50, 400])
-@pytest.mark.parametrize("level", [0.005, 0.05, 0.3])
+@each("n", [1, 7, 50, 400])
+@each("level", [0.005, 0.05, 0.3])
 def test_clopper_pearson_bounds_fail_at_most_as_often_as_they_say(n: int, level: float) -> None:
     """Not simulated: the probability of failing is a finite sum, at every p of a fine grid."""
     bounds = [clopper_pearson(k, n, level) for k in range(n + 1)]
@@ -34,13 +35,13 @@ def test_clopper_pearson_bounds_fail_at_most_as_often_as_they_say(n: int, level:
         assert chance[highs < p].sum() <= level * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@each("epsilon", [0.3, 1.0, 3.0])
 def test_the_bound_of_laplace_noise_is_below_its_epsilon_and_above_half_of_it(epsilon: float) -> None:
     here, there = rng(1).laplace(1, 1 / epsilon, N), rng(2).laplace(0, 1 / epsilon, N)
     assert epsilon / 2 < lower_bound(here, there, delta=0.0) <= epsilon
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+@each("mu", [0.3, 1.0, 3.0])
 def test_the_bound_of_gaussian_noise_is_below_its_epsilon_and_above_half_of_it(mu: float) -> None:
     here, there = rng(1).normal(mu, 1, N), rng(2).normal(0, 1, N)
     assert mu / 2 < mu_bound(here, there) <= mu
@@ -101,7 +102,7 @@ def test_sorted_outputs_are_no_worse_than_shuffled_ones() -> None:
     assert 0.8 < lower_bound(here, there, delta=0.0) <= 1.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("here", "there", "says"),
     [
         (np.zeros(10), np.zeros(10), "at least 40 runs"),

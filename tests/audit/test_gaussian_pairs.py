@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from each import each
 from scipy.stats import chi2
 
 from tacit.audit.gaussian_pairs import gaussian_delta, gaussian_epsilon
@@ -17,8 +18,8 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("mu", [0.01, 0.5, 1.0, 5.0])
-@pytest.mark.parametrize("eps", [0.0, 0.3, 4.0])
+@each("mu", [0.01, 0.5, 1.0, 5.0])
+@each("eps", [0.0, 0.3, 4.0])
 def test_equal_covariances_give_the_closed_form_of_gdp(mu: float, eps: float) -> None:
     exact = gdp_delta(mu, eps)
     S = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -26,8 +27,8 @@ def test_equal_covariances_give_the_closed_form_of_gdp(mu: float, eps: float) ->
     assert gaussian_delta(shift, S, [0.0, 0.0], S, eps) == pytest.approx(exact, rel=1e-6, abs=1e-200)
 
 
-@pytest.mark.parametrize(("d", "v"), [(1, 2.0), (1, 0.3), (2, 2.0), (2, 1.01), (5, 1.5), (10, 4.0), (3, 0.5)])
-@pytest.mark.parametrize("eps", [0.0, 0.5, 3.0])
+@each(("d", "v"), [(1, 2.0), (1, 0.3), (2, 2.0), (2, 1.01), (5, 1.5), (10, 4.0), (3, 0.5)])
+@each("eps", [0.0, 0.5, 3.0])
 def test_one_scale_against_another_gives_the_chi_squared_form(d: int, v: float, eps: float) -> None:
     radius = (eps + d / 2 * math.log(v)) / (0.5 * (1 - 1 / v))  # where the log ratio passes eps
     tail = chi2.sf if v > 1 else chi2.cdf

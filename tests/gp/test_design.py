@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from scipy.optimize import minimize_scalar
 
 from tacit.errors import BadInput
@@ -19,9 +20,9 @@ def wide(d: int) -> tuple[np.ndarray, np.ndarray]:
     return np.full(d, -5.0), np.full(d, 5.0)
 
 
-@pytest.mark.parametrize("kind", STATIONARY)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("noise", [0.0, 1e-3, 1.0])
+@each("kind", STATIONARY)
+@each("shape", SHAPES)
+@each("noise", [0.0, 1e-3, 1.0])
 def test_closed_weights_and_traces_equal_the_solved_ones(kind, shape, noise) -> None:
     kernel, theta = kind((0.3, 0.5, 0.7), variance=2.0), np.array([0.1, -0.2, 0.3])
     made = symmetric_design(shape, kernel, theta, noise=noise, radius=0.4 * np.array([0.3, 0.5, 0.7]))
@@ -40,9 +41,9 @@ def test_a_cross_may_have_another_radius_along_each_axis() -> None:
     assert made.trace == pytest.approx(known.trace(theta), abs=1e-8)
 
 
-@pytest.mark.parametrize("kind", STATIONARY)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-2, 1.0])
+@each("kind", STATIONARY)
+@each("shape", SHAPES)
+@each("noise", [0.0, 1e-4, 1e-2, 1.0])
 def test_the_best_radius_has_the_smallest_trace(kind, shape, noise) -> None:
     kernel, theta = kind((1.0,) * 4), np.zeros(4)
 
@@ -54,8 +55,8 @@ def test_the_best_radius_has_the_smallest_trace(kind, shape, noise) -> None:
     assert here <= found.fun * (1 + 1e-6) + 1e-12
 
 
-@pytest.mark.parametrize(("shape", "batch"), [("simplex", 5), ("cross", 8)])
-@pytest.mark.parametrize("noise", [0.0, 1e-3])
+@each(("shape", "batch"), [("simplex", 5), ("cross", 8)])
+@each("noise", [0.0, 1e-3])
 def test_the_closed_form_is_as_good_as_any_optimised_design(shape, batch, noise) -> None:
     """Random starts of the optimiser find nothing better by more than one part in a thousand of the prior."""
     kernel, theta = RBF((0.5,) * 4), np.zeros(4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -40,7 +41,7 @@ def agree(a: GaussianProcess, b: GaussianProcess, tolerance: float = 1e-9) -> No
     assert a.log_evidence() == pytest.approx(b.log_evidence(), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+@each("kernel", KERNELS, ids=lambda k: type(k).__name__)
 def test_appending_a_point_equals_refitting(kernel: Kernel) -> None:
     X, y = data(0, 12)
     Q = np.random.default_rng(1).random((40, 2))

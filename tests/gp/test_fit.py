@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
@@ -17,7 +18,7 @@ from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 
 KERNELS = [RBF((0.5, 0.5)), Matern32((0.5, 0.5)), Matern52((0.5, 0.5)), Polynomial((0.5, 0.5), offset=0.4)]
-every = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+every = each("kernel", KERNELS, ids=lambda k: type(k).__name__)
 
 
 def draw(kernel: Kernel, n: int, noise: float, seed: int = 0):
@@ -34,7 +35,7 @@ def evidence(kernel: Kernel, X, z, known, fit_noise: bool) -> module._Evidence:
 
 
 @every
-@pytest.mark.parametrize("fit_noise", [True, False])
+@each("fit_noise", [True, False])
 def test_the_gradient_of_the_evidence_equals_a_finite_difference(kernel: Kernel, fit_noise: bool) -> None:
     X, z = draw(kernel, 14, 0.05)
     loss = evidence(kernel, X, z, np.linspace(0.01, 0.1, 14), fit_noise)
@@ -66,7 +67,7 @@ def test_the_evidence_equals_scikit_learn() -> None:
     assert penalty - loss(theta)[0] == pytest.approx(sklearn.log_marginal_likelihood(), rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", [RBF, Matern32, Matern52])
+@each("kind", [RBF, Matern32, Matern52])
 def test_length_scales_of_a_drawn_function_are_recovered(kind: type[Kernel]) -> None:
     X, y = draw(kind((0.2, 0.7), 2.0), 250, 0.01)
     fitted = fit(kind((1.0, 1.0)), X, y, mean=0.0, scale=1.0)
@@ -96,7 +97,7 @@ def test_the_answer_is_a_stationary_point_or_on_the_box(kernel: Kernel) -> None:
         assert loss(start)[0] >= value
 
 
-@pytest.mark.parametrize("seed", [1, 6, 10, 35])
+@each("seed", [1, 6, 10, 35])
 def test_restarts_find_the_better_of_two_explanations(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.random((9, 1))
@@ -174,9 +175,9 @@ def test_the_units_of_the_values_do_not_matter(seed: int, shift: float, power: f
 
 
 @every
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("fit_noise", [True, False])
+@each("n", [1, 2, 3, 4, 5])
+@each("constant", [True, False])
+@each("fit_noise", [True, False])
 def test_few_points_give_a_moderate_prior(kernel: Kernel, n: int, constant: bool, fit_noise: bool) -> None:
     X, y = draw(KERNELS[2], n, 0.1, seed=11)
     values = np.full(n, 3.25) if constant else y
@@ -202,7 +203,7 @@ def test_no_points_give_the_centre_of_the_prior() -> None:
 
 
 @every
-@pytest.mark.parametrize("apart", [0.0, 1e-12])
+@each("apart", [0.0, 1e-12])
 def test_contradicting_duplicates_without_noise_still_have_a_fit(kernel: Kernel, apart: float) -> None:
     X = np.array([[0.2, 0.3], [0.2, 0.3 + apart], [0.8, 0.1], [0.8, 0.1 + apart]])
     fitted = fit(kernel, X, [1.0, -1.0, 0.5, 0.0], fit_noise=False)
@@ -223,8 +224,8 @@ def test_conditioning_adds_known_and_fitted_noise() -> None:
     by_hand.extend(X, y)
     gp = fitted.condition(X, y, noise=0.2, candidates=X)
     np.testing.assert_allclose(gp.mean, by_hand.mean, atol=1e-12)
-    for each in (gp, by_hand):
-        each.append_candidate(0, 1.5)
+    for process in (gp, by_hand):
+        process.append_candidate(0, 1.5)
     np.testing.assert_allclose(gp.mean, by_hand.mean, atol=1e-12)
 
 
@@ -235,7 +236,7 @@ def test_the_offset_of_a_polynomial_is_kept() -> None:
     assert kept.offset == 0.4
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"values": [1.0]},

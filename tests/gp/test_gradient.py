@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 from tacit.errors import BadInput
 from tacit.gp.gradient import GradientPosterior
@@ -15,7 +16,7 @@ KERNELS = [
     Matern32((0.5, 0.8, 1.1)),
     Polynomial((0.5, 0.8, 1.1)),
 ]
-named = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+named = each("kernel", KERNELS, ids=lambda k: type(k).__name__)
 
 
 def scattered(seed: int, *sizes: int) -> list[np.ndarray]:
@@ -31,7 +32,7 @@ def dense(kernel, X, theta, noise):
 
 
 @named
-@pytest.mark.parametrize("noise", [0.0, 0.01])
+@each("noise", [0.0, 0.01])
 def test_weights_and_covariance_equal_the_dense_formulae(kernel, noise) -> None:
     X, (theta,) = scattered(1, 5, 1)
     known = GradientPosterior(kernel, noise=noise)
@@ -84,7 +85,7 @@ def test_the_joint_posterior_holds_the_value_and_the_gradient(kernel) -> None:
 
 
 @named
-@pytest.mark.parametrize("held", [0, 3])
+@each("held", [0, 3])
 def test_the_criterion_and_its_derivatives_are_those_of_finite_differences(kernel, held) -> None:
     X, Z, (theta,) = scattered(5, held, 2, 1)
     known = GradientPosterior(kernel)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as peer
@@ -25,14 +26,14 @@ PEERS = {
     Matern32: peer.Matern(SCALES, nu=1.5),
     Matern52: peer.Matern(SCALES, nu=2.5),
 }
-every = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+every = each("kernel", KERNELS, ids=lambda k: type(k).__name__)
 
 
 def points(seed: int, n: int, d: int = 3) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@pytest.mark.parametrize("kernel", KERNELS[:3], ids=lambda k: type(k).__name__)
+@each("kernel", KERNELS[:3], ids=lambda k: type(k).__name__)
 def test_a_stationary_kernel_equals_scikit_learn(kernel: Kernel) -> None:
     A, B = points(0, 7), points(1, 5)
     np.testing.assert_allclose(kernel(A, B), 1.7 * PEERS[type(kernel)](A, B), rtol=1e-12)
@@ -143,7 +144,7 @@ def test_near_points_far_from_the_origin_keep_their_digits() -> None:
     assert k[0, 0] == pytest.approx(np.exp(-(2.0**-21)), rel=1e-15)
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [lambda: RBF(()), lambda: RBF((0.0,)), lambda: RBF((1.0,), -1.0), lambda: RBF((np.nan,)),
      lambda: Polynomial((1.0,), offset=-0.1), lambda: Polynomial((1.0,), offset=np.inf)],
@@ -154,7 +155,7 @@ def test_impossible_hyper_parameters_are_refused(wrong) -> None:
 
 
 @every
-@pytest.mark.parametrize("shape", [(3,), (2, 2), (1, 3, 1)])
+@each("shape", [(3,), (2, 2), (1, 3, 1)])
 def test_points_of_another_shape_are_refused_by_name(kernel: Kernel, shape: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match=r"shape \(n, 3\)"):
         kernel(np.zeros(shape), np.zeros((1, 3)))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 import tacit
 from tacit.errors import BadInput
@@ -44,7 +45,7 @@ SPACE = {"a": tacit.Float(0.0, 1.0), "b": tacit.Float(0.0, 1.0)}
 FACTS: dict[str, Any] = {"records": 1000, "bounds": (3.0, 5.0), "trials": 20}
 
 
-@pytest.mark.parametrize("method", ["observed", "random", "grid"])
+@each("method", ["observed", "random", "grid"])
 def test_the_noise_is_that_of_a_run(method: str) -> None:
     release = tacit.tune(losses, SPACE, **FACTS, budget=ONE, method=method, **SIMULATED)
     assert made(bounds=(3.0, 5.0))[method].noise == release.value.noise
@@ -116,11 +117,11 @@ def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     assert kusner.foresee_choice(case).off_uniform == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "trials", "dimensions", "epsilon"),
     [(1, 1, 1, 0.01), (30, 7, 3, 0.5), (400, 33, 8, 1.0), (20_000, 50, 2, 3.0), (10**6, 200, 60, 20.0)],
 )
-@pytest.mark.parametrize(("more", "times"), [(1, 1.001), (100, 1.5), (10**7, 20.0)])
+@each(("more", "times"), [(1, 1.001), (100, 1.5), (10**7, 20.0)])
 def test_more_records_or_epsilon_are_never_worse(
     records: int, more: int, trials: int, dimensions: int, epsilon: float, times: float
 ) -> None:
@@ -140,8 +141,8 @@ def test_more_records_or_epsilon_are_never_worse(
                 assert b.bound <= a.bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("method", WORKABLE)
-@pytest.mark.parametrize("landscape", LANDSCAPES)
+@each("method", WORKABLE)
+@each("landscape", LANDSCAPES)
 def test_backwards_is_the_inverse_of_forwards(method: str, landscape: str) -> None:
     plan = made(want=0.03)
     needed = plan.needed[method][landscape]
@@ -230,7 +231,7 @@ def test_what_is_recommended_has_the_least_expected_loss() -> None:
     assert chosen.mean <= min(o.mean for o in able) + 0.05 * plan.case.spread
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "words"),
     [
         ({"records": 0}, "records must be at least 1"),
@@ -274,7 +275,7 @@ def test_outside_the_table_the_plan_says_so() -> None:
     assert any("80 parameters" in s for s in far["gibo"].measured["one valley"].outside)
 
 
-@pytest.mark.parametrize("method", [*WORKABLE, "middle"])
+@each("method", [*WORKABLE, "middle"])
 def test_measured_cells_are_read_back_exactly(method: str) -> None:
     curves = [c for c in measured.document()["curves"] if c["method"] == method]
     assert curves
@@ -319,7 +320,7 @@ def test_the_json_is_one_document_without_infinities() -> None:
         assert document["recommendation"]["reason"]
 
 
-@pytest.mark.parametrize("changes", [{}, {"want": 0.02}, {"records": 1}, {"budget": tacit.Budget.pure(1.0)}])
+@each("changes", [{}, {"want": 0.02}, {"records": 1}, {"budget": tacit.Budget.pure(1.0)}])
 def test_the_picture_is_well_formed_and_names_its_curves(changes: dict[str, Any]) -> None:
     plan = made(**changes)
     svg = ET.fromstring(plan.picture())
@@ -335,8 +336,8 @@ def test_the_table_shows_every_method_once() -> None:
     assert [line.split()[0] for line in lines[start + 1 : start + 1 + len(forecasts())]] == list(forecasts())
 
 
-@pytest.mark.parametrize("dimensions", [2, 4, 6, 10])
-@pytest.mark.parametrize("records", [300, 500, 1000, 2000, 5000])
+@each("dimensions", [2, 4, 6, 10])
+@each("records", [300, 500, 1000, 2000, 5000])
 def test_the_choice_is_the_one_that_was_measured_best(records: int, dimensions: int) -> None:
     """Few records: a pool. Many, and more than two parameters: stages. See benchmarks/results/pool_table.json."""
     plan = made(records=records, dimensions=dimensions, trials=50, spread=0.1)

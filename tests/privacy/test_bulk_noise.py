@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bulk_parts import shares
+from each import each
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -48,7 +49,7 @@ def normal_cells(numbers: Counts, scale: float, cells: int) -> Counts:
 # What holds by arithmetic
 
 
-@pytest.mark.parametrize("scale", [*SCALES, 1e-9, 1489.5, 1e6, 1e9, 3e9, 2.0**57])
+@each("scale", [*SCALES, 1e-9, 1489.5, 1e6, 1e9, 3e9, 2.0**57])
 def test_every_scale_is_met_exactly_and_within_the_stated_distance(scale: float) -> None:
     parts = bulk.gaussian_parts(scale)
     squares = [Fraction(bulk.BASE**2)] * (len(parts.terms) - 1)
@@ -111,7 +112,7 @@ def test_one_convolution_errs_by_no_more_than_is_charged() -> None:
         assert -ripple * 1.001 < sums[2] / sums[1] - 1 < -ripple * 0.999  # and below half-way between two
 
 
-@pytest.mark.parametrize("scale", [2.0**-6, 0.3, 2.5, 1e4, 2.0**40, 2.0**56])
+@each("scale", [2.0**-6, 0.3, 2.5, 1e4, 2.0**40, 2.0**56])
 def test_laplace_digits_hold_every_number_and_the_stated_distance(scale: float) -> None:
     parts = bulk.laplace_parts(scale)
     tops = [max(digit for digit, share in enumerate(shares(table)) if share) for table in parts.digits]
@@ -124,7 +125,7 @@ def test_laplace_digits_hold_every_number_and_the_stated_distance(scale: float) 
 # Draws against the law
 
 
-@pytest.mark.parametrize("scale", SCALES[:7])
+@each("scale", SCALES[:7])
 def test_draws_follow_the_exact_probabilities(scale: float) -> None:
     n = 400_000
     x = np.arange(-int(9 * scale) - 2, int(9 * scale) + 3)
@@ -137,7 +138,7 @@ def test_draws_follow_the_exact_probabilities(scale: float) -> None:
     assert p_of_chi_square(observed, n * np.bincount(cell, p / p.sum())) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("scale", SCALES[6:])
+@each("scale", SCALES[6:])
 def test_large_draws_fill_cells_and_residues_evenly(scale: float) -> None:
     n = 400_000
     drawn = bulk.gaussian_integers(scale, n)
@@ -147,7 +148,7 @@ def test_large_draws_fill_cells_and_residues_evenly(scale: float) -> None:
         assert p_of_chi_square(np.bincount(drawn % modulus), np.full(modulus, n / modulus)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("scale", [1.0, 700.0, 1490.0, 2.0**40])
+@each("scale", [1.0, 700.0, 1490.0, 2.0**40])
 def test_moments_are_those_of_the_law(scale: float) -> None:
     n = 400_000
     z = bulk.gaussian_integers(scale, n) / scale
@@ -156,7 +157,7 @@ def test_moments_are_those_of_the_law(scale: float) -> None:
         assert abs((z**power).mean() - mean) < bound * math.sqrt(variance / n)
 
 
-@pytest.mark.parametrize("scale", [3.7, 2.0**40])
+@each("scale", [3.7, 2.0**40])
 def test_draws_agree_with_those_of_opendp(scale: float) -> None:
     n = 8000
     sampler = whole_gaussian(scale)
@@ -165,7 +166,7 @@ def test_draws_agree_with_those_of_opendp(scale: float) -> None:
     assert stats.ks_2samp(ours, theirs).pvalue > FALSE_ALARM  # ties only make it more careful
 
 
-@pytest.mark.parametrize("scale", [0.4, 3.0, 1e4, 2.0**40])
+@each("scale", [0.4, 3.0, 1e4, 2.0**40])
 def test_laplace_draws_follow_the_law(scale: float) -> None:
     n = 400_000
     drawn = bulk.laplace_integers(scale, n)
@@ -181,7 +182,7 @@ def test_laplace_draws_follow_the_law(scale: float) -> None:
         assert p_of_chi_square(np.bincount(drawn % 64), np.full(64, n / 64)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("scale", [5.5, 2.0**40])
+@each("scale", [5.5, 2.0**40])
 def test_neighbours_are_independent(scale: float) -> None:
     n = 1 << 19  # many blocks
     z = bulk.gaussian_integers(scale, n) / scale
@@ -295,7 +296,7 @@ def test_a_generator_that_fails_later_or_gives_too_few_bytes_is_refused() -> Non
         bulk.gaussian_integers(10.0, 4, source=lambda count: os.urandom(count - 1))
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**58])
+@each("scale", [0.0, -1.0, math.nan, math.inf, 2.0**58])
 def test_scales_out_of_range_are_refused(scale: float) -> None:
     with pytest.raises(BadInput, match="scale must be"):
         bulk.gaussian_integers(scale, 3)

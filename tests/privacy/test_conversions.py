@@ -12,16 +12,14 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from dp_accounting import pld, rdp
-from hypothesis import given, settings
+from each import each
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
 from tacit.privacy import conversions as c
-
-settings.register_profile("no clock", deadline=None)
-settings.load_profile("no clock")
 
 MUS = (1e-6, 1e-4, 0.01, 0.099, 0.1, 0.5, 1.0, 4.0, 20.0, 100.0)
 DELTAS = (1e-15, 1e-9, 1e-6, 1e-3, 0.1, 0.5)
@@ -39,28 +37,28 @@ def precise_delta(mu: float, eps: float) -> mpmath.mpf:
         return tail(e / m - m / 2) - mpmath.exp(e) * tail(e / m + m / 2)
 
 
-@pytest.mark.parametrize("mu", MUS)
-@pytest.mark.parametrize("z", [-0.5, -0.1, 0.0, 0.3, 1.0, 4.0, 8.0])
+@each("mu", MUS)
+@each("z", [-0.5, -0.1, 0.0, 0.3, 1.0, 4.0, 8.0])
 def test_delta_of_gdp_agrees_with_60_digits(mu, z):
     eps = max(0.0, mu * mu / 2 + z * mu)
     assert abs(c.gdp_delta(mu, eps) / precise_delta(mu, eps) - 1) < 1e-11
 
 
-@pytest.mark.parametrize(("mu", "eps"), [(0.05, 0.02), (0.3, 0.5), (1.0, 0.0), (1.0, 1.0), (2.0, 5.0), (5.0, 3.0)])
+@each(("mu", "eps"), [(0.05, 0.02), (0.3, 0.5), (1.0, 0.0), (1.0, 1.0), (2.0, 5.0), (5.0, 3.0)])
 def test_delta_of_gdp_is_the_hockey_stick_of_two_gaussians(mu, eps):
     start = eps / mu + mu / 2  # where the likelihood ratio reaches e^eps
     direct, _ = quad(lambda x: norm.pdf(x, mu) - math.exp(eps) * norm.pdf(x), start, start + 40, epsabs=1e-15)
     assert c.gdp_delta(mu, eps) == pytest.approx(direct, rel=1e-8, abs=1e-13)
 
 
-@pytest.mark.parametrize(("mu", "eps"), [(0.3, 0.1), (1.0, 1.0), (3.0, 2.0)])
+@each(("mu", "eps"), [(0.3, 0.1), (1.0, 1.0), (3.0, 2.0)])
 def test_delta_of_gdp_is_the_conjugate_of_the_trade_off_curve(mu, eps):
     # delta(eps) = 1 + max over a of (-e^eps a - f(a)) = 1 - min_a (f(a) + e^eps a), f(a) = Phi(Phi^-1(1-a) - mu)
     a = ndtr(np.linspace(-12, 12, 400_001))
     assert c.gdp_delta(mu, eps) == pytest.approx(1 - np.min(ndtr(-ndtri(a) - mu) + math.exp(eps) * a), abs=1e-9)
 
 
-@pytest.mark.parametrize(("mu", "delta"), list(itertools.product(MUS, DELTAS)))
+@each(("mu", "delta"), list(itertools.product(MUS, DELTAS)))
 def test_epsilon_of_gdp_is_safe_and_tight(mu, delta):
     eps = c.gdp_epsilon(mu, delta)
     assert c.gdp_delta(mu, eps) <= delta
@@ -71,7 +69,7 @@ def test_epsilon_of_gdp_is_safe_and_tight(mu, delta):
         assert precise_delta(mu, 0.0) <= delta * (1 + 1e-11)
 
 
-@pytest.mark.parametrize(("eps", "delta"), list(itertools.product(EPSILONS, DELTAS)))
+@each(("eps", "delta"), list(itertools.product(EPSILONS, DELTAS)))
 def test_mu_of_a_budget_is_safe_and_tight(eps, delta):
     mu = c.gdp_mu(eps, delta)
     assert c.gdp_delta(mu, eps) <= delta
@@ -85,14 +83,14 @@ def test_epsilon_to_mu_and_back_never_grows(eps, delta):
     assert eps * (1 - 1e-9) - 1e-9 <= back <= eps * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("mu", "delta"), [(0.3, 1e-6), (1.0, 1e-6), (1.0, 1e-3), (3.0, 1e-9)])
+@each(("mu", "delta"), [(0.3, 1e-6), (1.0, 1e-6), (1.0, 1e-3), (3.0, 1e-9)])
 def test_epsilon_of_gdp_agrees_with_a_privacy_loss_distribution(mu, delta):
     step = 1e-4  # the pessimistic estimate rounds losses up by at most one step
     peer = pld.privacy_loss_distribution.from_gaussian_mechanism(1 / mu, value_discretization_interval=step)
     assert c.gdp_epsilon(mu, delta) <= peer.get_epsilon_for_delta(delta) <= c.gdp_epsilon(mu, delta) + 1.01 * step
 
 
-@pytest.mark.parametrize(("rho", "delta"), list(itertools.product((1e-8, 1e-4, 0.02, 0.5, 5.0, 200.0), DELTAS)))
+@each(("rho", "delta"), list(itertools.product((1e-8, 1e-4, 0.02, 0.5, 5.0, 200.0), DELTAS)))
 def test_epsilon_of_zcdp_is_the_best_over_a_grid_of_orders(rho, delta):
     a = 1 + np.exp(np.linspace(-15, 25, 400_001))
     grid = a * rho + (-math.log(delta) - np.log(a)) / (a - 1) + np.log1p(-1 / a)
@@ -100,7 +98,7 @@ def test_epsilon_of_zcdp_is_the_best_over_a_grid_of_orders(rho, delta):
     assert best - 1e-7 * max(best, 1) <= c.zcdp_epsilon(rho, delta) <= best * (1 + 1e-12) + 1e-12
 
 
-@pytest.mark.parametrize(("rho", "delta"), [(0.01, 1e-6), (0.5, 1e-6), (0.5, 1e-3), (4.0, 1e-9)])
+@each(("rho", "delta"), [(0.01, 1e-6), (0.5, 1e-6), (0.5, 1e-3), (4.0, 1e-9)])
 def test_epsilon_of_zcdp_is_not_above_the_peers(rho, delta):
     dp.enable_features("contrib")
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
@@ -137,7 +135,7 @@ def response_curve(alpha: np.ndarray, eps: float) -> np.ndarray:
     return np.maximum(0, np.maximum(1 - math.exp(eps) * alpha, math.exp(-eps) * (1 - alpha)))
 
 
-@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 3.0, 10.0])
+@each("eps", [1e-3, 0.1, 1.0, 3.0, 10.0])
 def test_pure_privacy_lies_above_its_gaussian_curve_and_touches_it_at_the_kink(eps):
     mu = c.pure_mu(eps)
     kink = 1 / (1 + math.exp(eps))
@@ -149,7 +147,7 @@ def test_pure_privacy_lies_above_its_gaussian_curve_and_touches_it_at_the_kink(e
     assert smaller > kink  # nothing smaller would do
 
 
-@pytest.mark.parametrize("eps", EPSILONS)
+@each("eps", EPSILONS)
 def test_mu_of_pure_privacy_agrees_with_60_digits_on_the_safe_side(eps):
     with mpmath.workdps(60):
         half = mpmath.mpf(c.pure_mu(eps)) / 2 / mpmath.sqrt(2)
@@ -163,8 +161,8 @@ def test_mu_pure_is_the_inverse_of_pure_mu_on_the_safe_side(mu):
     assert mu * (1 - 1e-9) <= c.pure_mu(eps) <= mu
 
 
-@pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 5.0, 50.0])
-@pytest.mark.parametrize("eps", [0.01, 0.5, 2.0, 8.0])
+@each("order", [1.01, 1.5, 2.0, 5.0, 50.0])
+@each("eps", [0.01, 0.5, 2.0, 8.0])
 def test_rho_of_pure_privacy_bounds_the_renyi_divergence_of_randomised_response(eps, order):
     p = np.array([1 / (1 + math.exp(-eps)), 1 / (1 + math.exp(eps))])
     divergence = math.log(np.sum(p**order * p[::-1] ** (1 - order))) / (order - 1)
@@ -176,7 +174,7 @@ def test_rho_of_pure_privacy_is_nearly_reached():
     assert math.log(np.sum(p**2 / p[::-1])) > 0.999 * 2 * c.pure_rho(0.01)
 
 
-@pytest.mark.parametrize(("mu", "order"), list(itertools.product((0.1, 1.0, 3.0), (1.5, 2.0, 4.0))))
+@each(("mu", "order"), list(itertools.product((0.1, 1.0, 3.0), (1.5, 2.0, 4.0))))
 def test_rho_of_gdp_is_the_renyi_divergence_of_two_gaussians(mu, order):
     def integrand(x: float) -> float:
         return math.exp(order * norm.logpdf(x, mu) + (1 - order) * norm.logpdf(x))
@@ -216,7 +214,7 @@ def test_more_epsilon_means_more_mu(eps, more, delta):
     assert c.pure_mu(low) <= c.pure_mu(high)
 
 
-@pytest.mark.parametrize("eps", [0.01, 0.3, 1.0, 4.0])
+@each("eps", [0.01, 0.3, 1.0, 4.0])
 def test_no_pair_of_two_outcomes_within_a_range_needs_a_larger_mu(eps):
     x = np.linspace(-30, 30, 20001)
     a, b = 1 / (1 + np.exp(-x - eps / 2)), 1 / (1 + np.exp(-x + eps / 2))
@@ -243,6 +241,6 @@ def test_random_exponential_mechanisms_have_profiles_below_the_claim():
             assert delta <= claimed + 1e-12
 
 
-@pytest.mark.parametrize("mu", MUS)
+@each("mu", MUS)
 def test_mu_range_is_the_inverse_of_range_mu_on_the_safe_side(mu):
     assert mu * (1 - 1e-9) <= c.range_mu(c.mu_range(mu)) <= mu

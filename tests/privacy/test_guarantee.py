@@ -6,16 +6,14 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from each import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy import conversions as c
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.operating import at_most
-
-settings.register_profile("no clock", deadline=None)
-settings.load_profile("no clock")
 
 amounts = st.floats(1e-4, 100)
 deltas = st.floats(1e-12, 0.4)
@@ -32,8 +30,8 @@ guarantees = st.builds(
 EACH = [Budget.pure(1.0), Budget.approximate(1.0, 1e-6), Budget.zcdp(0.5), Budget.gdp(1.0)]
 
 
-@pytest.mark.parametrize("make", [Budget.pure, Budget.zcdp, Budget.gdp, lambda e: Budget.approximate(e, 1e-6)])
-@pytest.mark.parametrize(
+@each("make", [Budget.pure, Budget.zcdp, Budget.gdp, lambda e: Budget.approximate(e, 1e-6)])
+@each(
     ("value", "rule"),
     [
         (0.0, "must be positive, got .*=0.0"),
@@ -50,7 +48,7 @@ def test_a_budget_refuses_a_bad_amount_with_the_rule_and_the_value(make, value, 
         make(value)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6, 2.0, math.nan, math.inf, False, "1e-6", None])
+@each("delta", [0.0, 1.0, -1e-6, 2.0, math.nan, math.inf, False, "1e-6", None])
 def test_an_approximate_budget_refuses_a_bad_delta(delta):
     with pytest.raises(BadInput, match=r"^delta must be (in \(0, 1\), got delta=|finite, got|a number, got a)"):
         Budget.approximate(1.0, delta)
@@ -61,7 +59,7 @@ def test_only_an_approximate_budget_has_a_delta():
         Budget("gdp", 1.0, 1e-6)
 
 
-@pytest.mark.parametrize("delta", [5.0, -1e-6, 1.0, math.nan])
+@each("delta", [5.0, -1e-6, 1.0, math.nan])
 def test_no_way_of_making_a_budget_lets_a_bad_delta_in(delta):
     with pytest.raises(BadInput, match="delta"):
         Budget("approximate", 1.0, delta)
@@ -94,7 +92,7 @@ def test_a_pure_mechanism_that_fits_a_budget_implies_it(budget):
     assert implied == pytest.approx(budget.amount, rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@each(
     ("impossible", "why"),
     [
         (lambda: Budget.gdp(1.0).epsilon(), "gdp implies no epsilon at delta = 0"),
@@ -129,8 +127,8 @@ def test_the_json_quotes_what_the_budget_implies(budget):
         assert (document["epsilon"], document["delta"]) == (budget.epsilon(1e-5), 1e-5)
 
 
-@pytest.mark.parametrize("budget", [*EACH, None])
-@pytest.mark.parametrize("field", ["format", "notion", "parameters", "unit", "assumptions", "source", "quoted_at"])
+@each("budget", [*EACH, None])
+@each("field", ["format", "notion", "parameters", "unit", "assumptions", "source", "quoted_at"])
 def test_a_document_with_a_field_missing_is_refused(budget, field):
     document = Guarantee(budget).to_json()
     del document[field]
@@ -141,7 +139,7 @@ def test_a_document_with_a_field_missing_is_refused(budget, field):
             Guarantee.from_json(document)
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"format": "tacit.guarantee/2"},
@@ -167,13 +165,13 @@ def test_a_wrong_document_is_refused(change):
         Guarantee.from_json({**Guarantee(Budget.gdp(1.0)).to_json(), **change})
 
 
-@pytest.mark.parametrize("document", [None, [], "tacit.guarantee/1", 3])
+@each("document", [None, [], "tacit.guarantee/1", 3])
 def test_something_that_is_no_document_is_refused(document):
     with pytest.raises(BadInput, match="must have format"):
         Guarantee.from_json(document)
 
 
-@pytest.mark.parametrize("budget", EACH)
+@each("budget", EACH)
 def test_the_paragraph_says_how_much_of_what_and_when_it_holds(budget):
     free = str(Guarantee(budget, unit="one patient replaced", source="A and B (2020)", delta=1e-6))
     bound = str(Guarantee(budget, assumptions=("losses are Lipschitz", "n is public")))
@@ -198,7 +196,7 @@ def test_a_huge_epsilon_can_still_be_printed():
     assert "at most e^1e+04 p, which is hardly a promise" in str(Guarantee(Budget.pure(1e4)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("guarantee", "kind"),
     [
         (Guarantee(Budget.pure(1.0)), "unconditional"),

@@ -9,6 +9,7 @@ import dp_accounting as da
 import numpy as np
 import pytest
 from dp_accounting import pld
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def epsilons(pair: str, s: float, q: float, T: int, delta: float, fineness: floa
     return lower, upper
 
 
-@pytest.mark.parametrize(
+@each(
     ("records", "lot", "variance", "steps", "delta", "below", "above"),
     [
         (57_214, 37, 0.8831084, 1_546, 1e-5, 0.139, 0.160),
@@ -56,8 +57,8 @@ def test_known_bounds_are_met_and_upper_and_lower_are_a_hundredth_apart(
     assert upper <= 1.01 * lower
 
 
-@pytest.mark.parametrize(("s", "T"), [(0.7, 1), (5.0, 20), (40.0, 1_000), (300.0, 100_000)])
-@pytest.mark.parametrize("pair", [WITHOUT, POISSON])
+@each(("s", "T"), [(0.7, 1), (5.0, 20), (40.0, 1_000), (300.0, 100_000)])
+@each("pair", [WITHOUT, POISSON])
 def test_every_record_in_every_lot_is_the_exact_gaussian(pair: str, s: float, T: int) -> None:
     mu = math.sqrt(T) / s
     for delta in (1e-3, 1e-6, 1e-10):
@@ -85,7 +86,7 @@ def exact_tail(law: StepLosses, T: int, place: int) -> Fraction:
     return sum((m * Fraction(-math.expm1(h * (place - i))) for i, m in total.items() if i > place), Fraction(0))
 
 
-@pytest.mark.parametrize("T", [1, 2, 3])
+@each("T", [1, 2, 3])
 def test_a_small_discrete_composition_equals_the_sum_over_all_its_outcomes(T: int) -> None:
     knots = np.arange(-4, 5)
     weights = np.array([1, 2, 5, 9, 20, 11, 6, 3, 1e-3])
@@ -98,8 +99,8 @@ def test_a_small_discrete_composition_equals_the_sum_over_all_its_outcomes(T: in
         assert exact * (1 - 1e-12) <= found.delta(0.25 * place) <= exact * (1 + 1e-3) + 1e-18
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize(("s", "q"), [(1.0, 0.01), (4.0, 0.1), (0.5, 1e-3)])
+@each("pair", PAIRS)
+@each(("s", "q"), [(1.0, 0.01), (4.0, 0.1), (0.5, 1e-3)])
 def test_one_step_is_its_closed_form_from_above_and_below(pair: str, s: float, q: float) -> None:
     above, below = (profile(pair, s, q, 1, lower=low) for low in (False, True))
     eps = np.concatenate([-np.geomspace(1e-4, 2, 20), [0.0], np.geomspace(1e-4, 2, 20)])
@@ -110,7 +111,7 @@ def test_one_step_is_its_closed_form_from_above_and_below(pair: str, s: float, q
     assert np.all(above.delta(eps)[near] <= 1.05 * exact[near])
 
 
-@pytest.mark.parametrize(
+@each(
     ("s", "q", "T", "delta"),
     [(0.6, 0.01, 100, 1e-5), (1.0, 0.0032, 6250, 1e-6), (2.0, 0.05, 500, 1e-6), (0.8, 0.2, 30, 1e-3)],
 )

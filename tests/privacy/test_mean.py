@@ -8,16 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from each import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BLOCK, MOST_RECORDS, STEPS, BoundedMean
 from tacit.privacy.noise import Simulation
-
-settings.register_profile("no clock", deadline=None)
-settings.load_profile("no clock")
 
 UNIT = BoundedMean(4, (0.0, 1.0), scale=0.1)
 any_float = st.floats() | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, -1e308])
@@ -104,7 +102,7 @@ def test_rounding_to_steps_moves_the_mean_by_at_most_half_a_step(low, width, sha
     assert abs(Fraction(mean.mean_of(mean.total(losses))) - exact) <= half + rounding
 
 
-@pytest.mark.parametrize(("better", "worst"), [(False, 3.0), (True, -1.0)])
+@each(("better", "worst"), [(False, 3.0), (True, -1.0)])
 def test_a_loss_that_is_not_a_number_counts_as_the_worse_bound(better, worst):
     mean = of(3, (-1.0, 3.0), higher_is_better=better)
     assert mean.total([0.5, math.nan, 2.0]) == mean.total([0.5, worst, 2.0])
@@ -137,7 +135,7 @@ def test_an_exact_release_is_near_the_mean():
     assert abs(release.value - 0.25) < 7 * mean.scale  # fails once in 3e11
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, np.int8, np.uint64, bool])
+@each("dtype", [np.float16, np.float32, np.longdouble, np.int8, np.uint64, bool])
 def test_every_kind_of_real_number_is_taken(dtype):
     assert UNIT.total(np.array([0, 1, 1, 0], dtype)) == 2 * STEPS
 
@@ -154,8 +152,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("losses", WRONG.values(), ids=WRONG.keys())
-@pytest.mark.parametrize("act", [UNIT.total, UNIT.release])
+@each("losses", WRONG.values(), ids=WRONG.keys())
+@each("act", [UNIT.total, UNIT.release])
 def test_losses_of_the_wrong_kind_are_refused_by_shape_only(act, losses):
     with pytest.raises(ObjectiveError, match=r"of shape \(|unequal lengths") as caught:
         act(losses)
@@ -163,13 +161,13 @@ def test_losses_of_the_wrong_kind_are_refused_by_shape_only(act, losses):
     assert "8675309" not in str(caught.value.__cause__)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 5])
+@each("n", [0, 1, 3, 5])
 def test_one_loss_per_record_is_needed(n):
     with pytest.raises(ObjectiveError, match=rf"shape \(4,\), one per record, got an ndarray of shape \({n},\)"):
         UNIT.release(np.full(n, SECRET))
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "rule"),
     [
         ({"records": 0}, "records must be at least 1"),
@@ -196,7 +194,7 @@ def test_bad_arguments_are_refused(arguments, rule):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("loss", ["1e4000", "-1e4000", "nan", "inf"])
+@each("loss", ["1e4000", "-1e4000", "nan", "inf"])
 def test_no_loss_however_long_makes_a_warning(loss):
     mean = BoundedMean(3, (0.0, 1.0), scale=0.1)
     assert mean.total(np.array([0.5, loss, 0.5], np.longdouble)) in (STEPS, 2 * STEPS)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import opendp.prelude as dp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp, ndtri_exp, softmax
 from scipy.stats import chisquare, kstest
@@ -19,9 +19,6 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mechanisms import LATTICE, Exponential, Gaussian, Laplace
 from tacit.privacy.noise import EXACT, FINENESS, Simulation, float_noise, lattice
-
-settings.register_profile("no clock", deadline=None)
-settings.load_profile("no clock")
 
 FALSE_ALARM = 1e-6  # of each statistical test below: they reject at this p-value, with fixed sample sizes
 scales = st.floats(1e-12, 1e12)

@@ -12,6 +12,7 @@ import traceback
 
 import numpy as np
 import pytest
+from each import each
 
 from tacit.privacy.private import Private
 
@@ -26,20 +27,21 @@ SECRETS = {
 }
 
 
-@pytest.fixture(params=SECRETS.values(), ids=SECRETS.keys())
-def secret(request):
-    return request.param
+every = each("secret", SECRETS.values())
 
 
+@every
 def test_the_check_below_would_notice_a_leak(secret):
     assert DIGITS in str(secret).replace(".", "")
 
 
+@every
 def test_revealing_gives_the_very_object(secret):
     assert Private(secret).reveal() is secret
 
 
-@pytest.mark.parametrize(
+@every
+@each(
     "show",
     [
         repr,
@@ -67,6 +69,7 @@ def test_printing_tells_type_and_shape():
     assert repr(Private("x")) == "<private: a str>"
 
 
+@every
 def test_logging_does_not_show_it(secret, caplog):
     with caplog.at_level(logging.INFO):
         logging.getLogger("t").info("value %s and %r", Private(secret), Private(secret), extra={"p": Private(secret)})
@@ -74,7 +77,8 @@ def test_logging_does_not_show_it(secret, caplog):
     assert DIGITS not in caplog.text.replace(".", "")
 
 
-@pytest.mark.parametrize(
+@every
+@each(
     "take",
     [
         json.dumps,
@@ -113,6 +117,7 @@ def test_no_other_way_takes_it_out_and_refusing_does_not_show_it(secret, take):
     assert DIGITS not in "".join(traceback.format_exception(caught.value)).replace(".", "")
 
 
+@every
 def test_a_traceback_with_all_its_locals_does_not_show_it(secret):
     def fail(box: Private) -> None:
         inner = [box]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import BadInput
@@ -17,9 +17,6 @@ from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.private import Private
 from tacit.privacy.release import Payment, Release, digest, plain
-
-settings.register_profile("no clock", deadline=None)
-settings.load_profile("no clock")
 
 GUARANTEE = Guarantee(Budget.gdp(0.5))
 text = st.text(st.characters(codec="utf-8"), max_size=10)

@@ -11,6 +11,7 @@ from itertools import accumulate, islice
 import mpmath as mp
 import numpy as np
 import pytest
+from each import each
 from scipy.special import chdtri
 
 from tacit.errors import BadInput
@@ -43,7 +44,7 @@ LAWS: dict[str, RunLaw] = {
     "capped geometric": Capped(geometric(8.0), 24),
     "capped poisson": Capped(PoissonRuns(6.0), 9),
 }
-EVERY = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+EVERY = each("law", LAWS.values(), ids=LAWS.keys())
 
 
 def exact_probabilities(law: RunLaw, top: int) -> list[mp.mpf]:
@@ -133,7 +134,7 @@ def test_a_concentrated_law_needs_fewer_runs_for_the_same_chance() -> None:
     assert chance_of_top(logarithmic(1000.0), 0.05) < 0.7
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "told"),
     [
         (lambda: NegativeBinomial(-1.0, 0.5), "eta must be above -1"),

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from absl import logging
 from dp_accounting import GaussianDpEvent, dp_event, rdp
+from each import each
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
@@ -63,7 +64,7 @@ LAWS: dict[str, RunLaw] = {
     "capped": Capped(geometric(10.0), 30),
     "listed": EXACT,
 }
-EVERY_LAW = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+EVERY_LAW = each("law", LAWS.values(), ids=LAWS.keys())
 SIZES = np.array([0.0, 0.01, 0.1, 0.3, 0.7, 1.0, 1.5, 2.5, 4.0])
 EPSILONS = np.concatenate([-SIZES[::-1], SIZES])
 
@@ -137,7 +138,7 @@ def exact_deltas(law: RunLaw, base: Pair, groups: list[list[int]]) -> Floats:
 
 
 @EVERY_LAW
-@pytest.mark.parametrize("base", PAIRS.values(), ids=PAIRS.keys())
+@each("base", PAIRS.values(), ids=PAIRS.keys())
 def test_no_way_to_score_the_outcomes_beats_the_bound(base: Pair, law: RunLaw) -> None:
     for way in (base, base.reversed):
         bound = select(way, law).delta(EPSILONS)
@@ -179,7 +180,7 @@ def test_random_mechanisms_and_laws_never_beat_the_bound() -> None:
             assert (bound >= exact_deltas(law, base, groups) * (1 - 1e-12) - 1e-13).all()
 
 
-@pytest.mark.parametrize(("runs", "reached", "goal"), [(10.0, 1.525, 1.56), (40.0, 1.845, 1.88), (100.0, 2.045, 2.08)])
+@each(("runs", "reached", "goal"), [(10.0, 1.525, 1.56), (40.0, 1.845, 1.88), (100.0, 2.045, 2.08)])
 def test_an_adversarial_score_comes_close_to_the_bound_and_not_past_it(
     runs: float, reached: float, goal: float
 ) -> None:
@@ -192,7 +193,7 @@ def test_an_adversarial_score_comes_close_to_the_bound_and_not_past_it(
         assert adversarial_delta(MU, law, e) <= float(selected.delta(e))
 
 
-@pytest.mark.parametrize("name", ["logarithmic 5", "eta 2", "poisson 8", "fixed 2", "fixed 7", "capped", "listed"])
+@each("name", ["logarithmic 5", "eta 2", "poisson 8", "fixed 2", "fixed 7", "capped", "listed"])
 def test_the_adversarial_score_does_not_pass_the_bound_for_other_laws(name: str) -> None:
     for mu in (0.05, MU, 1.5):
         selected = select(GaussianProfile(mu), LAWS[name])
@@ -203,7 +204,7 @@ def test_the_adversarial_score_does_not_pass_the_bound_for_other_laws(name: str)
 CURVE = GaussianProfile(MU).curve()
 
 
-@pytest.mark.parametrize("name", ["geometric 3", "geometric 40", "logarithmic 5", "eta 2", "eta -0.5"])
+@each("name", ["geometric 3", "geometric 40", "logarithmic 5", "eta 2", "eta -0.5"])
 def test_the_bound_is_never_above_the_published_ones(name: str) -> None:
     """But for one part in 1e4 of delta, what a finite number of lines costs."""
     law = LAWS[name]
@@ -225,7 +226,7 @@ def test_from_a_renyi_curve_the_bound_is_never_above_the_renyi_bound() -> None:
     assert float(plain.delta(0.0)) > 1.2 * float(renyi_selection(CURVE, PoissonRuns(1.0)).delta(0.0))
 
 
-@pytest.mark.parametrize(
+@each(
     ("law", "shape", "peer"),
     [
         (geometric(10.0), 1.0, 2.31),
@@ -305,7 +306,7 @@ def test_the_renyi_bound_is_refused_for_laws_it_does_not_cover() -> None:
         renyi_selection(CURVE, Fixed(3))
 
 
-@pytest.mark.parametrize("name", ["geometric 40", "eta 2", "eta -0.5", "poisson 8", "fixed 7", "capped"])
+@each("name", ["geometric 40", "eta 2", "eta -0.5", "poisson 8", "fixed 7", "capped"])
 def test_the_bound_is_just_above_the_expectation_that_it_bounds(name: str) -> None:
     """E over N(mu, 1) of sup_t [f'(1-t) r - e^epsilon f'(1-G(t))]_+, with the Gaussian's own G, written straight down.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,14 +43,14 @@ def exact(pair: str, sigma: float, rate: float, epsilon: float) -> float:
         return float(integral(P, Q, sigma, epsilon, low))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize(("s", "q"), [(0.5, 1e-3), (4.0, 0.1)])
+@each("pair", PAIRS)
+@each(("s", "q"), [(0.5, 1e-3), (4.0, 0.1)])
 def test_the_closed_form_equals_quadrature_in_thirty_digits(pair: str, s: float, q: float) -> None:
     for epsilon in (0.3 * q, 0.05):
         assert step_delta(pair, s, q, epsilon) == pytest.approx(exact(pair, s, q, epsilon), rel=1e-9, abs=1e-17)
 
 
-@pytest.mark.parametrize(("s", "q"), [(1.0, 0.01), (4.0, 0.1)])
+@each(("s", "q"), [(1.0, 0.01), (4.0, 0.1)])
 def test_the_one_sided_pair_equals_quadrature_at_negative_epsilons(s: float, q: float) -> None:
     for epsilon in (-0.4 * q, -0.9 * q):
         assert step_delta(POISSON, s, q, epsilon) == pytest.approx(exact(POISSON, s, q, epsilon), rel=1e-10)
@@ -71,8 +72,8 @@ def hockey_stick(law: StepLosses, epsilon: np.ndarray) -> np.ndarray:
     return shares @ p + law.endless[0]
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize(("s", "q"), SETTINGS)
+@each("pair", PAIRS)
+@each(("s", "q"), SETTINGS)
 def test_the_discrete_pairs_lie_on_either_side_of_the_closed_form(pair: str, s: float, q: float) -> None:
     above, below = (step_losses(pair, np.array([s]), np.array([q]), lower=lower) for lower in (False, True))
     for upper, lower in ((above, below), (above.reversed, below.reversed)):
@@ -87,15 +88,15 @@ def test_the_discrete_pairs_lie_on_either_side_of_the_closed_form(pair: str, s: 
         assert np.all(hockey_stick(lower, epsilon) <= truth + digits)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize(("s", "q"), SETTINGS)
+@each("pair", PAIRS)
+@each(("s", "q"), SETTINGS)
 def test_knots_of_the_upper_pair_touch_the_closed_form(pair: str, s: float, q: float) -> None:
     law = step_losses(pair, np.array([s]), np.array([q]))
     losses = law.losses[0][np.abs(law.losses[0]) < 3]
     np.testing.assert_allclose(hockey_stick(law, losses), step_delta(pair, s, q, losses), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+@each("pair", PAIRS)
 def test_both_sides_keep_their_mass(pair: str) -> None:
     s, q = (np.array(x) for x in zip(*SETTINGS, strict=True))
     law = step_losses(pair, s, q)

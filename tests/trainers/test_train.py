@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 from train_parts import BUDGET, quick, table
 
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
+from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Simulation
@@ -165,6 +166,24 @@ def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.undo()
     with pytest.raises(BadInput, match="other terms"):
         quick(table(2999), out=tmp_path)
+
+
+def test_of_copies_of_an_unfinished_training_one_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.trainers import secret_search as module
+
+    ledger = Ledger.open(tmp_path / "ledger.db", "set", BUDGET)
+    monkeypatch.setattr(module, "run_all", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        quick(table(), out=tmp_path / "first", ledger=ledger)
+    monkeypatch.undo()
+    for copy in ("second", "third"):
+        shutil.copytree(tmp_path / "first", tmp_path / copy)
+    assert quick(table(), out=tmp_path / "second", ledger=ledger).payment.entry == 1
+    for other in ("first", "third"):
+        with pytest.raises(LedgerError, match="does not pay for a second one"):
+            quick(table(), out=tmp_path / other, ledger=ledger)
+        assert not list((tmp_path / other).glob("*.json"))
+    assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
 
 
 def test_no_row_is_in_what_is_released_or_written(tmp_path: Path) -> None:

@@ -187,42 +187,37 @@ class RenyiProfile:
 
 
 @dataclass(frozen=True)
-class LargestProfile:
+class _Parts:
+    """Several profiles, joined at every epsilon."""
+
+    parts: tuple[Profile, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise BadInput("parts must have at least one profile, got none")
+
+    @property
+    def reversed(self) -> Profile:
+        back = tuple(p.reversed for p in self.parts)
+        return self if all(a is b for a, b in zip(back, self.parts, strict=True)) else type(self)(back)
+
+    def delta(self, epsilon: ArrayLike) -> Floats:
+        raise NotImplementedError
+
+
+class LargestProfile(_Parts):
     """The pointwise maximum: a mechanism of which each record meets one part only, or one of several settings.
 
     >>> LargestProfile((GaussianProfile(0.5), ApproximateProfile(0.3))).delta([0.0]).round(4).tolist()
     [0.1974]
     """
 
-    parts: tuple[Profile, ...]
-
-    def __post_init__(self) -> None:
-        if not self.parts:
-            raise BadInput("parts must have at least one profile, got none")
-
-    @property
-    def reversed(self) -> Profile:
-        back = tuple(p.reversed for p in self.parts)
-        return self if all(a is b for a, b in zip(back, self.parts, strict=True)) else LargestProfile(back)
-
     def delta(self, epsilon: ArrayLike) -> Floats:
         return np.asarray(np.max([p.delta(epsilon) for p in self.parts], axis=0))
 
 
-@dataclass(frozen=True)
-class LeastProfile:
+class LeastProfile(_Parts):
     """The pointwise minimum of several bounds on one and the same mechanism."""
-
-    parts: tuple[Profile, ...]
-
-    def __post_init__(self) -> None:
-        if not self.parts:
-            raise BadInput("parts must have at least one profile, got none")
-
-    @property
-    def reversed(self) -> Profile:
-        back = tuple(p.reversed for p in self.parts)
-        return self if all(a is b for a, b in zip(back, self.parts, strict=True)) else LeastProfile(back)
 
     def delta(self, epsilon: ArrayLike) -> Floats:
         return np.asarray(np.min([p.delta(epsilon) for p in self.parts], axis=0))

@@ -129,7 +129,7 @@ def choose_law(
     More runs meet a good setting more surely and leave less to each run. What is fixed here is how much less: a run
     keeps at least ``keep`` of the mu that a single run would have under ``total``, so its noise is at most 1 / keep
     times as large. Among laws with a mean of at most ``runs`` and, if given, at most ``cap`` runs ever, the best chance
-    wins. `frontier` shows what other values of ``keep`` give.
+    wins.
     Differs: laws are negative binomial with eta 0.5, 1, 2 and 4, each capped at three times its mean, or at ``cap`` if
         that is less; eta of 0 and less draws tiny K too often, and Poisson laws cost far more.
 
@@ -152,26 +152,6 @@ def choose_law(
         raise GuaranteeError(f"no search leaves its runs {keep:g} of the mu of a single run under {total}: lower keep")
     mu = base_for(total, best[1])
     return LawChoice(best[1], best[1].mean, best[1].largest, mu, mu / single.mu, best[0])
-
-
-def frontier(
-    total: Budget, *, runs: float, cap: int | None = None, top: float = 0.05, keeps: tuple[float, ...] = ()
-) -> list[LawChoice]:
-    """What `choose_law` gives for several ``keeps``, those left out that another beats in both mu and chance.
-
-    >>> [round(c.chance, 2) for c in frontier(Budget.approximate(1.0, 1e-5), runs=200, keeps=(0.5, 0.7))]
-    [0.84, 0.27]
-    """
-    found: list[LawChoice] = []
-    for keep in keeps or (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8):
-        try:
-            choice = choose_law(total, runs=runs, cap=cap, top=top, keep=keep)
-        except GuaranteeError:
-            continue
-        if choice not in found:
-            found.append(choice)
-    beaten = [any(o.mu > c.mu and o.chance >= c.chance for o in found) for c in found]
-    return [c for c, worse in zip(found, beaten, strict=True) if not worse]
 
 
 def _pair(total: Budget) -> tuple[float, float]:

@@ -109,7 +109,7 @@ class Network(ByLots):
     >>> X, y = rng.normal(size=(60, 4)), np.arange(60) % 3
     >>> net = Network(X, y, X, y, hidden=(5,))
     >>> net.train({"epochs": 1, "lot": 20, "rate": 0.1, "variance": 1.0, "clip": 1.0}, seeds=[7])
-    <not released, no guarantee: list>
+    <not released, no guarantee: a list>
     """
 
     name = "perceptron, DP-SGD"

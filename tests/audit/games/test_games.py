@@ -29,6 +29,7 @@ BY_SOURCE = {
     "sparse-vector": (100_000, 100_000, 0.8),
     "private-front": (300, 300, 0.5),
 }
+WHOLE_SEARCHES = ("grid", "search-cv")
 
 
 class Half(Simulation):
@@ -55,7 +56,9 @@ def audited(name: str, runs: int, *, half: bool = False) -> Audit:
     return run_game(made, runs, exact=False)
 
 
-@pytest.mark.parametrize("name", BY_SOURCE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in WHOLE_SEARCHES else []) for n in BY_SOURCE]
+)
 def test_a_game_is_within_its_claim_and_catches_half_the_noise(name: str) -> None:
     sound_runs, broken_runs, share = BY_SOURCE[name]
     sound = audited(name, sound_runs)
