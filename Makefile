@@ -15,10 +15,10 @@ demo: .venv/.ready   ## tune a model on a private validation set, print the rele
 	.venv/bin/python examples/demo.py
 
 test: .venv/.ready   ## the tests, a few minutes
-	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 -q
+	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 --dist worksteal -q
 
 test-all: .venv/.docs   ## the tests with the slow ones, the site among them
-	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 -q -m ''
+	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 --dist worksteal -q -m ''
 
 check: .venv/.ready   ## format, lint, types, layers
 	.venv/bin/ruff format --check .

@@ -307,6 +307,12 @@ STEPS = (
     "after the draw",
     "after it is kept",
 )
+BEFORE_THE_FIRST = STEPS[1:6]  # steps that only the first draw of a run takes
+
+
+def is_taken(step: str, claims: Claims) -> bool:
+    """Whether a draw takes this step: a hidden store is claimed by what it holds."""
+    return not (claims.store.hidden and step in ("before the claim", "after the claim"))
 
 
 def die() -> None:
@@ -365,13 +371,20 @@ class DyingLedger(Ledger):
         return super().draws(payment)
 
 
-def draw_and_die(kind: Kind, step: str, first: int, act: Callable[[], None] = die) -> None:
-    """``first`` whole draws, then one that dies at the step, or does something else then."""
-    with kind.ledger() as ledger:
-        claims = kind.open(ledger)
-        for i in range(first):
-            kind.draw(claims, i)
-        kind.close(claims.store)
+def whole_draws(step: str) -> int:
+    """How many draws are made before one dies at the step."""
+    return 0 if step in BEFORE_THE_FIRST else 2
+
+
+def draw_and_die(kind: Kind, step: str, act: Callable[[], None] = die) -> None:
+    """Some whole draws, then one that dies at the step, or does something else then."""
+    first = whole_draws(step)
+    if first:
+        with kind.ledger() as ledger:
+            claims = kind.open(ledger)
+            for i in range(first):
+                kind.draw(claims, i)
+            kind.close(claims.store)
     claims = kind.open(kind.ledger(type("Ledger", (DyingLedger,), {"step": step, "act": staticmethod(act)})))
     claims.store = Dying(claims.store, step, act)
     if step == "after the count":
