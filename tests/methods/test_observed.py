@@ -173,6 +173,31 @@ def test_of_two_that_answer_at_once_the_first_recorded_answers_for_both(tmp_path
     assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
 
 
+def test_an_answer_that_was_stored_and_not_recorded_gives_way_to_the_one_that_was(tmp_path: Path) -> None:
+    """Three at once: one has stored its answer, a second reads that one, a third has its own recorded first."""
+
+    class Overtaken(tacit.Ledger):
+        overtaken = False
+
+        def settle(self, payment: Any, given: str) -> None:
+            if not self.overtaken:
+                self.overtaken = True
+                if given != stored:
+                    raise KeyboardInterrupt  # the first: it has stored its answer, and goes no further
+                value = replace(Tuned.from_json(Observations(study(at(tmp_path)), terms()).answer()), score=0.25)
+                Observations(study(at(tmp_path)), terms(), ledger=ledger).give(value.to_json(), digest(value))
+            super().settle(payment, given)
+
+    stored = ""
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "icu", BUDGET)
+    with pytest.raises(KeyboardInterrupt):
+        tuned(storage=at(tmp_path), ledger=Overtaken.open(tmp_path / "ledger.db", "icu"))
+    stored = digest(Tuned.from_json(Observations(study(at(tmp_path)), terms(), ledger=ledger).answer()))
+    release = tuned(storage=at(tmp_path), ledger=Overtaken.open(tmp_path / "ledger.db", "icu"))
+    assert release.value.score == 0.25
+    assert ledger.verify_certificate(release.certificate()).paid
+
+
 # Processes that die
 
 

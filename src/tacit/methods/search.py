@@ -218,10 +218,7 @@ def _release(
     from tacit.run.study import confirmed_values, observed_trials
 
     if (given := observations.answer()) is not None:  # called again: the same answer, to the last digit
-        observations.give(given, digest(Tuned.from_json(given)))
-        return Release(
-            Tuned.from_json(given), observations.guarantee, observations.payment, observations.describe_origin()
-        )
+        return _give(Tuned.from_json(given), observations)
     observed = observed_trials(study)
     score, source = answer.value, f"the model of all observations; {AT_ONCE}"
     deviation = simultaneous_deviation(score, params, observed, observations.mechanism.scale)
@@ -245,6 +242,11 @@ def _release(
         settings=observations.terms.hidden + len(observed) - len(fresh),
         reading=reading,
     )
+    return _give(value, observations)
+
+
+def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
+    """Have the answer recorded; of several processes that finish a study at once, the first answers for all."""
     try:
         observations.give(value.to_json(), digest(value))
     except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
