@@ -310,9 +310,9 @@ STEPS = (
 BEFORE_THE_FIRST = STEPS[1:6]  # steps that only the first draw of a run takes
 
 
-def is_taken(step: str, claims: Claims) -> bool:
+def is_taken(step: str, *, hidden: bool) -> bool:
     """Whether a draw takes this step: a hidden store is claimed by what it holds."""
-    return not (claims.store.hidden and step in ("before the claim", "after the claim"))
+    return not (hidden and step in ("before the claim", "after the claim"))
 
 
 def die() -> None:
