@@ -11,6 +11,7 @@ maximised. Kusner's score is that of the best setting tried, at epsilon 20.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -23,13 +24,15 @@ from threadpoolctl import threadpool_limits
 
 import tacit
 from benchmarks import Figure
+from benchmarks.harness.parts import keep_piece
 from benchmarks.papers._coverage import Covered, dependent, private, searched, trained, tuned
 
 TITLE = "Coverage of the 95% intervals of released scores, 400 simulated runs a path, no setting better than another"
 LONG = True
 REPEATS = 400
 
-LEAST, MORE, WORKERS = 93.0, 2000, 4
+LEAST, MORE = 93.0, 2000
+WORKERS = int(os.environ.get("TACIT_WORKERS", "2"))
 DIRECTIONS = ("minimize", "maximize")
 KUSNER: dict[str, Any] = {"budget": tacit.Budget.approximate(20.0, 1e-6), "candidates": 32, "prior_mean": 0.1}
 KUSNER |= {"prior_scale": 0.05}
@@ -68,21 +71,28 @@ def figure(name: str, covered: list[bool]) -> Figure:
     return Figure(name, 100 * k / n, "%", 100 * low, 100 * high, goal, note, goal=LEAST, better="more")
 
 
-def count(name: str, runs: list[Covered]) -> list[Figure]:
+def count(name: str, held: list[list[bool]]) -> list[Figure]:
     """How many runs each interval of a path held in; Kusner's algorithms print none for new data."""
-    held = {"noise": [r.noise for r in runs], "new data": [r.new_data for r in runs]}
-    return [figure(f"{name}: {what}", v) for what, v in held.items() if what == "noise" or "kusner" not in name]
+    about = ("noise",) if "kusner" in name else ("noise", "new data")
+    return [figure(f"{name}: {what}", list(map(bool, each))) for what, each in zip(about, held, strict=False)]
 
 
-def repeat(name: str, times: int, first: int = 0) -> list[Covered]:
-    """That many runs of a path, with one thread."""
+def repeat(name: str, times: int, first: int = 0) -> list[list[bool]]:
+    """That many runs of a path, kept: whether the intervals of noise and of new data held in each."""
+    key = {"path": name, "times": times, "first": first}
+    kept: list[list[bool]] = keep_piece("score_coverage", key, lambda: _repeat(name, times, first))
+    return kept
+
+
+def _repeat(name: str, times: int, first: int) -> list[list[bool]]:
+    """With one thread."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         once = list_paths()[name]
         runs = [once(seed) for seed in range(first, first + times)]
     print(f"  {name}: {sum(r.noise for r in runs)}, {sum(r.new_data for r in runs)} of {times}", flush=True)
-    return runs
+    return [[r.noise for r in runs], [r.new_data for r in runs]]
 
 
 def run(repeats: int) -> list[Figure]:
