@@ -170,7 +170,7 @@ def tune_command(
         about = {"task": function.task, "validation": validation, "seed": seed, "person": person, "drop": drop}
         script = write_script(str(table), target, model, about, value.params, schema)
         shown["code"] = script
-        remark(text)
+        remark(text.strip())
         text = script
     print_result({**shown, **release.certificate(), "files": paths}, as_json, text)
 

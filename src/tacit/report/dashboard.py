@@ -121,9 +121,9 @@ class Runs:
         for run in sorted(self.list_runs(), key=lambda r: -r.changed):
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
             link = Html(f'<a href="run/{run.id}">{escape(str(run.subject.home))}</a>')
-            standing = self._how_far(run), show_score(run.subject), show_left(run.subject)
-            rows.append([link, WORDS[run.subject.kind], *standing, when])
-        heads = ["where", "what", "how far", "score", "budget left", "last changed"]
+            standing = self._how_far(run), show_score(run.subject), when, show_left(run.subject)
+            rows.append([link, WORDS[run.subject.kind], *standing])
+        heads = ["where", "what", "how far", "score", "last changed", "budget left"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
             table(heads, rows, words=heads, long=["budget left"])

@@ -193,7 +193,7 @@ class Ledger(DrawnInNotebooks):
                 if wanted:
                     name_charge(connection, self._header, wanted, entry.number)
             else:
-                refused = _refusal(self.name, self.filter, last.spent, cost)
+                refused = _refusal(self.name, self.filter, last.spent, cost, guarantee.notion)
                 if self._record:
                     rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=statement)
         if refused:
@@ -378,7 +378,7 @@ def _terms(terms: Filter) -> str:
     return f"budget {terms.budget} composing by {terms.composition}{held}"
 
 
-def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost) -> str:
+def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost, notion: str) -> str:
     """The budget does not cover it: say how much it needs and how much there is, in the budget's own notion."""
     limit, whole = terms.capacity, terms.budget
     word, at = LETTER[whole.notion], ""
@@ -388,8 +388,10 @@ def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost) -> str:
         needs, left = terms.to_budget(Cost(cost.amount)).amount, terms.remaining(spent).amount
         of, at = whole.amount, f" at delta {whole.delta - terms.reserve:g}" if terms.composition != "basic" else ""
         at = at if whole.notion == "approximate" else ""
+    dear = notion == "pure" and terms.composition != "basic"
     digits = next((d for d in range(3, 17) if f"{needs:.{d}g}" != f"{left:.{d}g}"), 17)
     return (
         f"This release needs {word} {needs:.{digits}g}{at}; ledger {name!r} has {max(0.0, left):.{digits}g} of "
         f"{of:.{digits}g} left. Nothing was released."
+        + (f" (A pure epsilon is dear where charges compose by {terms.composition}: use a ledger of 'basic'.)" * dear)
     )
