@@ -140,19 +140,18 @@ def ask(algorithm: Training, front: Front) -> dict[str, list[tuple[bool, float]]
 
 
 def run(repeats: int) -> list[Figure]:
+    asked: dict[str, list[tuple[bool, float]]] = {}
+    for number in range(FRONTS):  # families, privacy and numbers of runs take turns
+        private, runs = bool(number // 2 % 2), (1, 3)[number // 4 % 2]
+        for kind, answers in ask(*make_front(number, private, runs)).items():
+            asked.setdefault(f"{kind}, {'private' if private else 'exact'} fronts", []).extend(answers)
     figures = []
-    for private in (False, True):
-        asked: dict[str, list[tuple[bool, float]]] = {"predict": [], "at": []}
-        for number in range(FRONTS):
-            for kind, answers in ask(*make_front(number, private, (1, 3)[number // 2 % 2])).items():
-                asked[kind] += answers
-        for kind, answers in asked.items():
-            n, share = len(answers), float(np.mean([held for held, _ in answers]))
-            reach = CONTROL * math.sqrt(share * (1 - share) / n)
-            width = float(np.median([w for _, w in answers]))
-            what = f"{kind}, {'private' if private else 'exact'} fronts"
-            note = f"{FRONTS} fronts of {TRIALS} points, half of 1 and half of 3 runs a point; {n} intervals, median "
-            note += f"width {width:.4f}; between the 99% limits of a share"
-            ends = 100 * max(0.0, share - reach), 100 * min(1.0, share + reach)
-            figures.append(Figure(what, 100 * share, "% covered", *ends, goal=93.0, better="more", note=note))
+    for what, answers in asked.items():
+        n, share = len(answers), float(np.mean([held for held, _ in answers]))
+        reach = CONTROL * math.sqrt(share * (1 - share) / n)
+        width = float(np.median([w for _, w in answers]))
+        note = f"{FRONTS} fronts of {TRIALS} points, half of them private, half of 1 and half of 3 runs a point; {n} "
+        note += f"intervals, median width {width:.4f}; between the 99% limits of a share"
+        ends = 100 * max(0.0, share - reach), 100 * min(1.0, share + reach)
+        figures.append(Figure(what, 100 * share, "% covered", *ends, goal=93.0, better="more", note=note))
     return figures

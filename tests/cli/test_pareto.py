@@ -49,7 +49,7 @@ def test_a_shipped_algorithm_with_workers_for_a_person(tmp_path: Path) -> None:
     done = installed("pareto", *words, at=tmp_path)
     assert "NOT PRIVATE" in done.out
     assert re.search(r"tested     epsilon \S+, utility \S+ \(95% interval \S+ to \S+; runs \S+ to \S+\): b=", done.out)
-    assert re.search(r"predicted  .*95% interval of the model\): b=", done.out)
+    assert re.search(r"predicted  .*95% interval \S+ to \S+\): b=", done.out)
 
 
 def test_another_search_finds_a_front_to_compare(tmp_path: Path) -> None:

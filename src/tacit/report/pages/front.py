@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.charts.fronts import BROAD, NARROW, FrontChart, draw_third
 from tacit.page import Page, asset, table
-from tacit.page.parts import guarantee_part, payment_part
+from tacit.page.parts import guarantee_part, origin_part, payment_part
 from tacit.pareto.chart import bands_of, chart_of
 from tacit.pareto.compare import Comparison
 from tacit.pareto.front import Front
@@ -52,6 +52,7 @@ def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -
         "ask": ASK.replace("Move epsilon", "Move the training epsilon") if both.private else ASK,
         "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failures(both)}',
         "guarantees": "".join(_guarantee(f) for f in both.fronts if f.private),
+        "origin": "".join(_origin(f) for f in both.fronts if f.origin),
     }
     title = f"{'' if both.private else 'NOT PRIVATE: '}front of {names}"
     return Page(title, parts, script=SCRIPT, data=_data(both, chart.geometry), over="tacit · privacy-utility front")
@@ -122,6 +123,10 @@ def _kinds(both: Comparison) -> str:
 def _guarantee(front: Front) -> str:
     paid = front.payment.to_json() if front.payment else None
     return guarantee_part(front.guarantee, f"Guarantee of {front.name}") + payment_part(paid)
+
+
+def _origin(front: Front) -> str:
+    return f"<h2>Where {escape(front.name)} comes from</h2>{origin_part(front.origin)}"
 
 
 def _failures(both: Comparison) -> str:

@@ -11,7 +11,7 @@ from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.page import Page, figures, number
-from tacit.page.parts import changes_part, guarantee_part, payment_part
+from tacit.page.parts import changes_part, guarantee_part, origin_part, payment_part
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
             "release": changes_part(certificate, ledger) + _release(value),
             "guarantee": guarantee_part(guarantee),
             "search": _search(value["details"], guarantee),
+            "origin": origin_part(certificate.get("about")),
             "paid": payment_part(certificate.get("payment"), ledger),
             "certificate": "<details><summary>Certificate</summary>"
             f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
