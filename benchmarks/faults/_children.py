@@ -38,7 +38,7 @@ class Child:
         self.send(signal.SIGKILL)
         self.process.join()
 
-    def leftovers(self, patience: float = 10.0) -> list[int]:
+    def leftovers(self, patience: float = 60.0) -> list[int]:
         """Processes of its session that outlive it."""
         end = time.monotonic() + patience
         while (left := members(self.pid)) and time.monotonic() < end:

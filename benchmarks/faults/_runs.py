@@ -199,7 +199,7 @@ def killed_commands(report: Report, folder: Path, times: int) -> None:
         report.pause(1.0, 4.0)
         process.kill()
         process.wait()
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while (left := members(process.pid)) and time.monotonic() < end:
             time.sleep(0.05)
         report.fault("tune --workers 2: kill -9")
