@@ -76,7 +76,8 @@ def table() -> np.ndarray:
 def curate(place: str, name: str, ledger: str, port: int, out: str, careless: bool = False) -> None:
     """Serve until killed. ``careless`` forgets the limit, to see that this is noticed."""
     if careless:
-        claimed.Queries._free_numbers = lambda self, queries: iter(range(1, 10**6))  # type: ignore[method-assign]
+        usual = claimed.Queries._free_numbers
+        claimed.Queries._free_numbers = lambda self, queries: usual(self, 10**6)  # type: ignore[method-assign]
 
     def evaluate(row: np.ndarray) -> float:
         rest(0.002)
