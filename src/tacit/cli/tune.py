@@ -47,6 +47,7 @@ NO_BOUNDS = (
     "--bounds LOW HIGH must say within which bounds one loss is counted, such as 0 and the square of the largest error "
     "that matters, chosen without looking at the data; or --task classification, or another --metric. Nothing was spent"
 )
+LARGE = 1_000_000  # rows of Parquet: a table of more is read in parts
 TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
 
 
@@ -57,6 +58,9 @@ def tune_command(
     records: Annotated[int | None, typer.Option(help="Number of private records.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds of a loss, such as 0 1.")] = None,
     table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="module:function making a model; the objective then scores --table in parts.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
     model: Annotated[str, typer.Option(help=", ".join(MODELS) + ".", autocompletion=complete(*MODELS))] = "linear",
@@ -81,6 +85,11 @@ def tune_command(
     ledger_name: LedgerName = "default",
     out: Annotated[Path | None, typer.Option(help="Folder for the study, certificate and report.")] = None,
     data: DataName = None,
+    storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
+    study: Annotated[str, typer.Option(help="Name of the study in --storage.")] = "tacit",
+    cluster: Annotated[
+        str | None, typer.Option(help="Score there: tcp://host:8786 (Dask), ray, or ray://host:10001.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Evaluations at once, in processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the split and the search; the noise has none.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="name=value for a method, such as constants=icml.")] = None,
@@ -97,6 +106,8 @@ def tune_command(
         --out release
       tacit tune mymodel:losses --space space.toml --records 5000 \\
         --bounds 0 1 --epsilon 1 --ledger ledger.db
+      tacit tune mymodel:score --train mymodel:train --space space.toml \\
+        --table 'stays/*.parquet' --bounds 0 1 --cluster tcp://head:8786
     """
     from contextlib import ExitStack
 
@@ -104,11 +115,14 @@ def tune_command(
     from tacit.privacy.guarantee import remarks_on
     from tacit.privacy.ledger import Ledger
 
-    if objective is not None and table is not None:
+    scored = train is not None
+    if scored and (objective is None or table is None):
+        raise BadInput("--train needs an objective module:score, which scores a frame by a model, and --table")
+    if objective is not None and table is not None and not scored:
         if is_from_file(ctx, "table") == is_from_file(ctx, "objective"):
             raise BadInput("give an objective as module:function or a table with --table, not both")
         objective, table = (objective, None) if is_from_file(ctx, "table") else (None, table)
-    if table is not None and direction == "maximize":
+    if table is not None and direction == "maximize" and not scored:
         raise BadInput(
             "a table has errors of its own, which are minimized: with --direction maximize the worst parameters would "
             "be released. Leave --direction out, or give an objective of your own as module:function"
@@ -117,12 +131,14 @@ def tune_command(
     if how.notions == ("pure",) and is_from_file(ctx, "delta"):
         delta = None
     budget = _budget_for(how, epsilon, delta, rho, mu, pure)
-    if table is None and (
+    if (table is None or scored) and (
         given := [n for n, v in (("metric", metric), ("person", person), ("drop", drop), ("code", code)) if v]
     ):
         raise BadInput(f"--{given[0]} is for --table; an objective of your own returns losses, whatever they are of")
+    if cluster is not None and table is None:
+        raise BadInput("--cluster scores a table in parts: give --table FILES with --target, or with --train")
     asked = None
-    if table is not None:
+    if table is not None and not scored:
         from tacit.metrics import find
         from tacit.metrics.objective import one_matching
 
@@ -131,14 +147,24 @@ def tune_command(
             measured = one_matching(measured)
         about: dict[str, Any] = {"task": task, "validation": validation, "seed": seed, "bounds": bounds}
         about |= {"metric": measured, "person": person, "drop": drop or [], "name": table.name}
+        about |= {"parts": cluster is not None}
         asked = _from_table(table, target, schema, model, space, about, ask=not as_json, quiet=quiet or as_json)
+    if scored and table is not None:
+        from tacit.run.shards import Shards
+
+        records = Shards.from_parquet(table)  # type: ignore[assignment]
     function, where, n, limits = asked or _from_module(objective, space, records, bounds)
     with ExitStack() as stack:
-        stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name)))
+        stack.enter_context(explain_stop(_explain_leftovers(how, out, ledger, ledger_name, storage)))
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
+        if cluster is not None:
+            from tacit.run.clusters import open_cluster
+
+            cluster = stack.enter_context(open_cluster(cluster))
         arguments: dict[str, Any] = {"records": n, "bounds": limits, "trials": trials, "seed": seed}
         arguments |= {"budget": budget, "candidates": candidates, "direction": direction, "method": method, "out": out}
         arguments |= {"executor": pool, **_options(option), "data": name_data(function, data, objective)}
+        arguments |= {"train": import_train(train), "cluster": cluster, "storage": storage, "study_name": study}
         arguments["ledger"] = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         if asked:
             from tacit.integrations.table import PERSONS, PROTECTED
@@ -151,7 +177,7 @@ def tune_command(
                 remark(name.remark(budget, pure=pure, ask_person=person is None), quiet)
             for told in function.giveaways:
                 remark(told.remark(str(target)), quiet)
-        for said in remarks_on(budget, n) if budget is not None else ():
+        for said in remarks_on(budget, getattr(n, "records", n)) if budget is not None else ():
             remark(said, quiet)
         release = _tune_or_ask(tune, function, where, arguments, yes, as_json, quiet)
     paths = _write_report(release, out)
@@ -165,6 +191,8 @@ def tune_command(
         }
     text = format_release(release, paths)
     if code and table is not None and target is not None:
+        if hasattr(function, "parts"):
+            raise BadInput("--code rebuilds models of tables that are read whole, not of parts")
         from tacit.integrations.table_code import write_script
 
         about = {"task": function.task, "validation": validation, "seed": seed, "person": person, "drop": drop}
@@ -175,10 +203,20 @@ def tune_command(
     print_result({**shown, **release.certificate(), "files": paths}, as_json, text)
 
 
-def _explain_leftovers(method: Method, out: Path | None, ledger: str | None, name: str) -> str:
+def import_train(train: str | None) -> Any:
+    """The function that makes a model of parameters, if one is named."""
+    from tacit.objective import import_object
+
+    return None if train is None else import_object(train, "train function", "mymodel:train")
+
+
+def _explain_leftovers(
+    method: Method, out: Path | None, ledger: str | None, name: str, storage: str | None = None
+) -> str:
     """What an interruption leaves, and how to go on."""
-    if out is not None and method.resumable:
-        return f"What was observed is kept in {out} and is not paid for again. To go on: {this_command()}"
+    if (out is not None or storage is not None) and method.resumable:
+        place = out if out is not None else "the storage"
+        return f"What was observed is kept in {place} and is not paid for again. To go on: {this_command()}"
     why = "give --out FOLDER to be able to go on" if method.resumable else f"method {method.name} starts anew"
     if ledger:
         why += f". What was debited stays debited: tacit ledger show {name} --ledger {mask_passwords(ledger)}"
@@ -234,19 +272,14 @@ def _from_table(
     ask: bool,
     quiet: bool,
 ) -> tuple[Any, ...]:
-    from tacit.integrations.files import read_table
-    from tacit.integrations.table import table_objective
     from tacit.integrations.table_facts import TaskUnclear
-    from tacit.run.progress import progress_bar
     from tacit.schema import Schema
     from tacit.space import Space
 
     if target is None:
         raise BadInput("a table needs --target COLUMN")
     known = Schema.read(schema) if schema is not None else None
-    shown = not quiet and about["person"] is None  # how many rows persons have is private
-    with progress_bar("reading rows", None, wanted=shown) as tell:
-        rows = read_table(table, known, spelled=[about["person"]] if about["person"] else [], tell=tell)
+    table_objective, rows = _read_rows(table, known, about, quiet)
     try:
         made = table_objective(rows, target, model, schema=known, **about)
     except TaskUnclear as unclear:
@@ -261,6 +294,28 @@ def _from_table(
     if space is not None:
         made.refuse_space(own)
     return made, own, made.facts.records, made.facts.bounds
+
+
+def _read_rows(table: Path, known: Any, about: dict[str, Any], quiet: bool) -> tuple[Any, Any]:
+    """The rows of a table and what makes an objective of them: all in memory, or files that are read in parts."""
+    from tacit.integrations.files import count_rows, list_files, read_table
+    from tacit.run.progress import progress_bar
+
+    files = list_files(table)
+    rows = count_rows(files)
+    if about.pop("parts") or (rows or 0) > LARGE:
+        from tacit.integrations.table_parts import table_shards
+
+        if rows is None:
+            raise BadInput("a table is scored in parts from .parquet files: write it as Parquet first")
+        return table_shards, files
+    from tacit.integrations.table import table_objective
+
+    shown = not quiet and about["person"] is None  # how many rows persons have is private
+    with progress_bar("reading rows", None, wanted=shown) as tell:
+        return table_objective, read_table(
+            table, known, spelled=[about["person"]] if about["person"] else [], tell=tell
+        )
 
 
 def _tune_or_ask(

@@ -129,20 +129,25 @@ class TableObjective:
 
     def describe(self) -> list[str]:
         """Task, rows, columns and metric in words; of private rows only their number, or that of the persons."""
-        schema, target, persons = self.matrix.schema, self.target, self.owners is not None
-        kinds = [c.kind for c in schema.columns]
-        held = ", ".join(f"{kinds.count(k)} of {many}" for k, many in PLURALS.items() if k in kinds)
-        out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
-        aim = f"classification, {len(target.categories)} classes" if self.task == "classification" else "regression"
+        persons, (aim, columns) = self.owners is not None, self.describe_columns()
         trained = f"{len(self.train[1]):,} rows"
         if self.train_owners is not None:
             trained += f" of {int(self.train_owners.max()) + 1:,} persons"
         return [
             f"task: {aim}; model: {self.model}; {trained} to train on, {self.units:,} private "
             f"{'persons' if persons else 'rows'} to validate on",
-            f"columns: {held}, as {self.train[0].shape[1]} numbers{out}",
+            columns,
             self.metric.describe(self.units, "person" if persons else "record"),
         ]
+
+    def describe_columns(self) -> tuple[str, str]:
+        """The task, and what the columns hold."""
+        kinds = [c.kind for c in self.matrix.schema.columns]
+        held = ", ".join(f"{kinds.count(k)} of {many}" for k, many in PLURALS.items() if k in kinds)
+        out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        classes = len(self.target.categories)
+        aim = f"classification, {classes} classes" if self.task == "classification" else "regression"
+        return aim, f"columns: {held}, as {self.train[0].shape[1]} numbers{out}"
 
     def baseline(self) -> str:
         """What a constant prediction scores, by the targets of the training rows alone; see read_against_constant."""
@@ -186,8 +191,12 @@ def table_objective(
     seed: int = 0,
     schema: Schema | None = None,
     name: str | None = None,
+    rows: tuple[Rows, Rows] | None = None,
 ) -> TableObjective:
-    """Split a DataFrame into training and private validation rows, or persons, and make its objective."""
+    """Split a DataFrame into training and private validation rows, or persons, and make its objective.
+
+    ``rows`` are those to train on and those to validate on, where somebody has divided them.
+    """
     choice("model", model, tuple(MODELS))
     wanted = find(metric, bounds=bounds) if isinstance(metric, str) else metric
     for asked in [target, *([person] if person is not None else []), *drop]:
@@ -198,7 +207,7 @@ def table_objective(
     features = table.drop(columns=list(dict.fromkeys([target, *([person] if person is not None else []), *drop])))
     if features.shape[1] < 1:
         raise BadInput(f"the table must have a column besides the target, got {features.shape[1] + 1} in all")
-    seen, hidden = divide_table(len(table), validation, seed, owners)
+    seen, hidden = rows or divide_table(len(table), validation, seed, owners)
     answers = table[target]
     known = table_schema(
         features.iloc[seen], answers.iloc[seen], target, task or (wanted.task if wanted else None), schema

@@ -7,6 +7,7 @@ record moves it by a bounded amount in floating point too. How a part is asked i
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
@@ -104,16 +105,12 @@ class Shards:
     ) -> Shards:
         """The same parts, scored by ``score(model, frame)`` after ``train(params)``; with their engine, if they have
         one."""
-        known = [n for n in self.counts if n is not None]
-        made = Shards(
-            self.parts,
-            counts=known if len(known) == len(self.parts) else None,
-            homes=self.homes,
-            cluster=self.cluster if cluster is None else cluster,
-            score=score,
-            train=train,
-        )
-        made._engine = self._engine if cluster is None else None
+        made = copy.copy(self)
+        made.score, made.train, made.counts = score, train, list(self.counts)
+        if cluster is not None:
+            made.cluster, made._engine = cluster, None
+        else:
+            made._engine = self._engine
         return made
 
     def __call__(self, params: Params) -> Array:

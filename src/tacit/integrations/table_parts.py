@@ -1,0 +1,232 @@
+"""A table in Parquet files that is too large for memory: a sample trains, all private rows are scored in parts.
+
+Every row group is divided by a public seed into training and private validation rows, as many as its number of rows
+says. A sample of training rows, of public size, trains every model and tells all that losses share: encoders, the task,
+class rates. The validation rows are read again for every evaluation, a block at a time, here, by processes or
+by a cluster, so that memory does not grow with the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import BadInput, ObjectiveError, extra, probability
+from tacit.identity import DataIdentity
+from tacit.integrations.predictions import predict_for
+from tacit.integrations.table import TableObjective, table_objective
+from tacit.metrics import Metric
+from tacit.objective import LossFacts
+from tacit.run.frames import BLOCK, divide_files
+from tacit.run.shards import Shards
+from tacit.schema import Schema
+from tacit.schema.matrix import Matrix
+from tacit.space import Space
+
+WHOLE = "a table that is read whole, of at most 1,000,000 rows"
+SAMPLE = 100_000  # training rows that train
+
+
+@dataclass(frozen=True)
+class RowsOfFile:
+    """Some rows of a Parquet file, by a public seed: the private ones, or a few of the others."""
+
+    path: str
+    file: int  # its place among the files: with the seed it decides which rows are private
+    groups: tuple[tuple[int, int, int], ...]  # row groups, each with how many rows are private and how many train
+    seed: int
+    columns: tuple[str, ...]
+    private: bool = True
+
+    def read_blocks(self) -> Iterator[Any]:
+        """Pandas frames, each of the chosen rows among at most BLOCK."""
+        parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
+        with parquet.ParquetFile(self.path) as file:
+            for group, held, trained in self.groups:
+                rows = file.metadata.row_group(group).num_rows
+                order = np.random.default_rng([self.seed, self.file, group]).permutation(rows)
+                mask = np.zeros(rows, bool)
+                mask[order[:held] if self.private else order[held : held + trained]] = True
+                start = 0
+                batches = file.iter_batches(BLOCK, row_groups=[group], columns=list(self.columns), use_threads=False)
+                for batch in batches:
+                    chosen = np.flatnonzero(mask[start : start + len(batch)])
+                    start += len(batch)
+                    if len(chosen):
+                        yield batch.take(chosen).to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class RowsScore:
+    """One loss for each row of a frame, by a fitted model. Holds public things alone, and travels to the rows."""
+
+    metric: Metric
+    matrix: Matrix
+    task: str
+    column: str  # of the target
+
+    def __call__(self, fitted: Any, frame: Any) -> Any:
+        target = self.matrix.schema.target
+        assert target is not None
+        labels, known = self.matrix.schema.encode_target(frame[self.column])
+        if self.task == "classification":
+            codes = np.where(known, target.encode(labels), -1)
+            answers = self.metric.code_answers(codes, target.labels.tolist())
+        else:
+            answers = np.where(known, labels, np.nan)
+        predicted = predict_for(self.metric, fitted, self.matrix.encode(frame), target)
+        return self.metric.measure(predicted, answers, None, len(frame))
+
+
+class TableShards(Shards):
+    """The objective of a table in files: models are fitted here on the sample, and scored where the rows are."""
+
+    def __init__(self, sample: TableObjective, parts: Sequence[RowsOfFile], trained: int, data: DataIdentity) -> None:
+        score = RowsScore(sample.metric, sample.matrix, sample.task, str(data.target))
+        counts = [sum(held for _, held, _ in part.groups) for part in parts]
+        super().__init__(parts, counts=counts, score=score, train=self.fit_estimator)
+        self.sample, self.trained, self.data = sample, trained, data
+
+    def fit_estimator(self, params: dict[str, Any]) -> Any:
+        return self.sample.estimator(params).fit(*self.sample.train)
+
+    @property
+    def facts(self) -> LossFacts:
+        return self.metric.facts(self.records or 0)
+
+    @property
+    def metric(self) -> Metric:
+        return self.sample.metric
+
+    @property
+    def task(self) -> str:
+        return self.sample.task
+
+    @property
+    def identifiers(self) -> Any:
+        return self.sample.identifiers
+
+    @property
+    def space(self) -> Space:
+        return self.sample.space
+
+    def refuse_space(self, space: Space) -> None:
+        self.sample.refuse_space(space)
+
+    def baseline(self) -> str:
+        return self.sample.baseline()
+
+    def describe(self) -> list[str]:
+        """As TableObjective does; of private rows only their number."""
+        aim, columns = self.sample.describe_columns()
+        few = len(self.sample.train[1])
+        return [
+            f"task: {aim}; model: {self.sample.model}; a sample of {few:,} of {self.trained:,} rows to train on, "
+            f"{self.records:,} private rows to validate on, read in {len(self.parts)} parts",
+            columns,
+            self.metric.describe(self.records or 0),
+        ]
+
+
+def table_shards(
+    files: Sequence[Path],
+    target: str,
+    model: str,
+    *,
+    name: str,
+    validation: float = 0.5,
+    seed: int = 0,
+    person: str | None = None,
+    drop: Sequence[str] = (),
+    schema: Schema | None = None,
+    sample: int = SAMPLE,
+    **about: Any,
+) -> TableShards:
+    """The objective of the rows of Parquet files, of which a sample is read now. ``about`` is as for one table."""
+    if person is not None:
+        raise BadInput(
+            f"--person needs {WHOLE}: a person's rows may be in many files. Make one row of each person first. Nothing "
+            "was spent"
+        )
+    columns = _shared_columns(files, [target, *drop])
+    chosen = tuple(c for c in columns if c not in drop)
+    parts, trained = divide_rows(files, chosen, probability("validation", validation), seed, sample)
+    few = _read_sample(parts)
+    made = table_objective(few, target, model, schema=schema, rows=(np.arange(len(few)), np.arange(0)), **about)
+    if made.metric.pairs:
+        raise BadInput(
+            f"{made.metric.name} compares rows with each other, and these are in many parts: choose a metric of single "
+            f"rows, or {WHOLE}. Nothing was spent"
+        )
+    use = f"model {model}, metric {made.metric.name}, validation {validation:g}, seed {seed}, {sample} rows train"
+    use += f", without {', '.join(drop)}" if drop else ""
+    rows = trained + sum(held for part in parts for _, held, _ in part.groups)
+    mark = hashlib.sha256(repr([columns, schema.to_json() if schema else None]).encode()).hexdigest()[:16]
+    data = DataIdentity(name, rows, len(columns), target, mark, use, _digest_files(files))
+    return TableShards(made, parts, trained, data)
+
+
+def divide_rows(
+    files: Sequence[Path], columns: tuple[str, ...], validation: float, seed: int, sample: int
+) -> tuple[list[RowsOfFile], int]:
+    """Parts of the private rows, each of which knows its share of the sample too; and how many rows may train."""
+    parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
+    place, found = {str(path): i for i, path in enumerate(files)}, list[tuple[str, list[tuple[int, int]]]]()
+    for part in divide_files(files)[0]:
+        about = parquet.read_metadata(part.path)
+        groups = range(about.num_row_groups) if part.groups is None else part.groups
+        found.append((part.path, [(g, about.row_group(g).num_rows) for g in groups]))
+    divided = [(path, [(g, n, round(validation * n)) for g, n in groups]) for path, groups in found]
+    trained = sum(n - held for _, groups in divided for _, n, held in groups)
+    share = min(1.0, sample / max(trained, 1))
+    parts = [
+        RowsOfFile(path, place[path], tuple((g, h, round(share * (n - h))) for g, n, h in groups), seed, columns)
+        for path, groups in divided
+    ]
+    if trained < 10 or not any(h for part in parts for _, h, _ in part.groups):
+        raise BadInput(f"the files must hold rows to train on and to validate on, got validation={validation:g}")
+    return [part for part in parts if any(h for _, h, _ in part.groups)], trained
+
+
+def _read_sample(parts: Sequence[RowsOfFile]) -> Any:
+    from dataclasses import replace
+
+    pandas = extra("pandas", "sklearn", "reading a table")
+    frames = list[Any]()
+    try:
+        for part in parts:
+            frames += replace(part, private=False).read_blocks()
+        return pandas.concat(frames, ignore_index=True)
+    except Exception as error:  # Arrow quotes cells
+        kind = type(error).__name__
+    raise ObjectiveError(f"the files of the table cannot be read ({kind})")
+
+
+def _shared_columns(files: Sequence[Path], needed: Sequence[str]) -> list[str]:
+    parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
+    divide_files(files[:1])  # says what is wrong with a file that is none
+    first = [str(c) for c in parquet.read_schema(files[0]).names]
+    for path in files[1:]:
+        if set(parquet.read_schema(path).names) != set(first):
+            raise BadInput(f"all files of a table must have the same columns, and {path.name} has others")
+    for column in needed:
+        if column not in first:
+            raise BadInput(f"the table has no column {column!r} among its {len(first)} columns")
+    return first
+
+
+def _digest_files(files: Sequence[Path]) -> bytes:
+    """Of the tables of contents of all files, which tell where every column lies and what its values range over."""
+    mark = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            file.seek(-8, 2)
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-8 - length, 2)
+            mark.update(file.read(length))
+    return mark.digest()
