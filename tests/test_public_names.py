@@ -26,6 +26,8 @@ PUBLIC = {
     "Schema",
     "Shards",
     "Simulation",
+    "Site",
+    "SiteKey",
     "Space",
     "TacitError",
     "__version__",

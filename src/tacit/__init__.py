@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tacit.privacy.noise import Simulation as Simulation
     from tacit.privacy.private import Private as Private
     from tacit.privacy.release import Release as Release
+    from tacit.run.masks import Site as Site
+    from tacit.run.masks import SiteKey as SiteKey
     from tacit.run.shards import Shards as Shards
     from tacit.schema import Schema as Schema
     from tacit.space import Choice as Choice
@@ -61,6 +63,8 @@ _HOMES = {
     "Release": "tacit.privacy.release",
     "Schema": "tacit.schema",
     "Shards": "tacit.run.shards",
+    "Site": "tacit.run.masks",
+    "SiteKey": "tacit.run.masks",
     "Simulation": "tacit.privacy.noise",
     "Space": "tacit.space",
     "TacitError": "tacit.errors",

@@ -19,10 +19,11 @@ import numpy as np
 from tacit.errors import BadInput, ObjectiveError, TacitError, count, type_and_shape
 from tacit.objective import Objective, call_without_message
 from tacit.privacy.gradient_mean import Clipped
-from tacit.privacy.mean import BoundedMean
+from tacit.privacy.mean import SPILL, BoundedMean
 from tacit.run.clusters import count_dask, count_ray, find_engine
 from tacit.run.engine import Engine, Reducer, explain_failure, frames_of, settle
 from tacit.run.frames import FileRows, divide_files, find_files
+from tacit.run.masks import MaskedReducer, unmask
 from tacit.space import Array, Params
 
 
@@ -33,7 +34,8 @@ class Shards:
     is records, and then ``tacit.tune(score, space, train=train, records=Shards(...))`` trains here once a trial and
     scores where the records are. A part may be a future of either on a Dask cluster, or an object reference of Ray.
     ``counts`` are the public numbers of records; ``homes`` names each part's site, where sites have names; ``cluster``
-    is a Dask client or the address of its scheduler, "ray", or an executor.
+    is a Dask client or the address of its scheduler, "ray", or an executor. With ``masked=True`` every part is a
+    ``tacit.Site`` of another organisation, and nobody sees the sum of one of them (``tacit.run.masks``).
 
     Edges. A record must be in one part only: in two it moves the sum twice as far as the noise is made for, and only a
     part that is given twice can be seen here. Parts keep no losses between steps: with ``reuse``, earlier places are
@@ -53,8 +55,10 @@ class Shards:
         cluster: Any = None,
         score: Callable[[Any, Any], Any] | None = None,
         train: Callable[[Any], Any] | None = None,
+        masked: bool = False,
     ) -> None:
         self.parts, self.homes, self.cluster, self.score, self.train = tuple(parts), homes, cluster, score, train
+        self.masked = masked
         if not self.parts:
             raise BadInput("Shards needs at least one part")
         if len({_identity(part) for part in self.parts}) < len(self.parts):
@@ -133,8 +137,13 @@ class Shards:
         self, models: Sequence[Any], summing: BoundedMean | Clipped, records: int, executor: Executor | None
     ) -> list[int]:
         """Sums over all records, exactly, or none at all. Private."""
+        reducer = Reducer(summing, self.score)
+        if self.masked:
+            if records > SPILL:
+                raise BadInput(f"masked sums are of at most {SPILL} records, got records={records}: 64 bits hold them")
+            models, reducer = (), MaskedReducer.of(models, reducer)
         try:
-            answers = self.engine(executor).totals(models, Reducer(summing, self.score))
+            answers = self.engine(executor).totals(models, reducer)
         except TacitError:
             raise
         except Exception as error:
@@ -145,7 +154,8 @@ class Shards:
             if found != records:
                 raise ObjectiveError(f"the shards hold {found} records together; records={records} was promised")
             self.counts = [answer.records for answer in made]  # fixed from here on
-            return [sum(column) for column in zip(*(answer.sums for answer in made), strict=True)]
+            totals = [sum(column) for column in zip(*(answer.sums for answer in made), strict=True)]
+            return unmask(totals) if self.masked else totals
         raise explain_failure(failure)  # outside, so that it has no context: a message may quote what was sent
 
     def engine(self, executor: Executor | None = None) -> Engine:

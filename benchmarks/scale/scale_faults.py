@@ -1,0 +1,198 @@
+"""Kills and fleets: whatever dies, and however many begin at once, a study pays once and draws no more than was paid.
+
+Kills: a study on a Dask cluster of two sites; a worker, the scheduler or the client is killed (SIGKILL) at a random
+moment, what died is started again, and the study goes on, until it is released. Every draw is noted before it is made.
+Fleets: eight processes begin one study on one storage in the same instant.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.postgres_server import Server, binaries
+
+import tacit
+from benchmarks import Figure
+from benchmarks.scale._cluster import SITES, Processes, connect, dask_cluster
+from tacit.errors import TacitError
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import Exact
+from tacit.run.shards import Shards
+
+TITLE = "Scale: kills and fleets against one charge"
+LONG = True
+REPEATS = 1
+
+KILLS, A_STUDY = 50, 10
+FLEETS, SIZE = 20, 8
+TRIALS, ROWS, PARTS = 24, 20_000, 6
+context = multiprocessing.get_context("forkserver")
+
+
+class Noting(Exact):
+    """Exact noise that notes every draw in a file before it makes it."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def gaussian_whole(self, value: int, scale: float) -> int:
+        note(self.file, "draw")
+        return super().gaussian_whole(value, scale)
+
+
+def note(file: str, word: str) -> None:
+    where = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(where, f"{word}\n".encode())
+    os.close(where)
+
+
+def read(file: str) -> list[str]:
+    return Path(file).read_text().split() if Path(file).exists() else []
+
+
+def train(params: dict[str, Any]) -> float:
+    return float(params["x"])
+
+
+def score(model: float, frame: Any) -> Any:
+    time.sleep(0.02)
+    return np.full(len(frame), 0.2 + (model - 0.3) ** 2)
+
+
+def tune(storage: str, ledger: str, draws: str, records: Any, cluster: Any) -> None:
+    release = tacit.tune(
+        score, {"x": tacit.Float(0.0, 1.0)}, train=train, records=records, cluster=cluster, bounds=(0.0, 1.0),
+        budget=Budget.gdp(0.5), trials=TRIALS, storage=storage, ledger=Ledger.open(ledger, "icu"), progress=False,
+        noise=Noting(draws), at_once=1,
+    )  # fmt: skip
+    note(draws + ".ended", str(release.value.params["x"]))
+
+
+def work_on_cluster(folder: str, port: int) -> None:
+    """The client: goes on until the study is released."""
+    while not read(f"{folder}/draws.ended"):
+        try:
+            client = connect(Processes(folder, port), 60)
+            parts = [np.zeros((ROWS // PARTS, 1)) + i for i in range(PARTS)]
+            homes = [SITES[i % 2] for i in range(PARTS)]
+            counts = [len(part) for part in parts]
+            shards = Shards(parts, counts=counts, homes=homes, cluster=client)
+            tune(f"sqlite:///{folder}/study.db", f"sqlite:///{folder}/ledger.db", f"{folder}/draws", shards, client)
+        except Exception as error:
+            note(f"{folder}/errors", f"{'typed' if isinstance(error, TacitError) else type(error).__name__}")
+
+
+def kill_at_random(port: int, seed: int) -> tuple[int, int, int, list[str]]:
+    """A study under ten kills: kills, draws, charges, and errors that are none of ours."""
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder, dask_cluster(folder, port) as processes:
+        Ledger.open(f"sqlite:///{folder}/ledger.db", "icu", budget=Budget.gdp(2.0)).close()
+        client = context.Process(target=work_on_cluster, args=(folder, port))
+        client.start()
+        kills = 0
+        while not read(f"{folder}/draws.ended"):
+            time.sleep(chance.uniform(0.5, 4.0))
+            if kills >= A_STUDY or read(f"{folder}/draws.ended"):
+                continue
+            victim = chance.choice(["client", "scheduler", *SITES])
+            kills += 1
+            if victim == "client":
+                client.kill()
+                client.join()
+                client = context.Process(target=work_on_cluster, args=(folder, port))
+                client.start()
+            else:
+                processes.kill(victim)
+                processes.start(victim)
+                if victim == "scheduler":
+                    for site in SITES:
+                        processes.kill(site)
+                        processes.start(site)
+        client.join(60)
+        client.kill()
+        with Ledger.open(f"sqlite:///{folder}/ledger.db", "icu") as ledger:
+            charges = sum(e.kind == "charge" for e in ledger.entries())
+        odd = [word for word in read(f"{folder}/errors") if word != "typed"]
+        return kills, len(read(f"{folder}/draws")), charges, odd
+
+
+def join_fleet(folder: str, storage: str, ledger: str, start: float) -> None:
+    time.sleep(max(0.0, start - time.time()))
+    try:
+        tune(storage, ledger, f"{folder}/draws", Shards([np.zeros((2000, 1))], counts=[2000]), None)
+    except Exception as error:
+        note(f"{folder}/errors", type(error).__name__)
+
+
+def begin_together(storage: str, ledger: str) -> tuple[int, int, int, list[str]]:
+    """Eight processes begin one study: charges, draws, different answers, errors."""
+    with tempfile.TemporaryDirectory() as folder:
+        storage, ledger = storage.format(folder=folder), ledger.format(folder=folder)
+        Ledger.open(ledger, "icu", budget=Budget.gdp(20.0)).close()
+        start = time.time() + 1.5
+        fleet = [context.Process(target=join_fleet, args=(folder, storage, ledger, start)) for _ in range(SIZE)]
+        for process in fleet:
+            process.start()
+        for process in fleet:
+            process.join()
+        with Ledger.open(ledger, "icu") as opened:
+            charges = sum(e.kind == "charge" for e in opened.entries())
+        answers = len(set(read(f"{folder}/draws.ended")))
+        return charges, len(read(f"{folder}/draws")), answers, read(f"{folder}/errors")
+
+
+def run(repeats: int) -> list[Figure]:
+    context.set_forkserver_preload(["benchmarks.scale.scale_faults", "tacit.methods.search", "optuna"])
+    figures = run_fleets()
+    kills, most, charges, odd = 0, 0, list[int](), list[str]()
+    for i in range(KILLS // A_STUDY * 3):
+        if kills >= KILLS:
+            break
+        found = kill_at_random(18900 + i, i)
+        kills, most, charges, odd = kills + found[0], max(most, found[1]), [*charges, found[2]], [*odd, *found[3]]
+    return [
+        *figures,
+        Figure("kills of workers, scheduler and client", float(kills), "kills", goal=float(KILLS), better="more"),
+        Figure("kills: most draws of a study", float(most), "draws", against=f"{TRIALS} paid", goal=float(TRIALS),
+               better="less"),
+        Figure("kills: most charges of a study", float(max(charges)), "charges", goal=1.0, better="less"),
+        Figure("kills: errors of the client that are none of tacit's", float(len(odd)), "errors",
+               note=", ".join(sorted(set(odd)))),
+        Figure("load of the machine meanwhile", os.getloadavg()[1], "processes", note="of the last five minutes"),
+    ]  # fmt: skip
+
+
+def run_fleets() -> list[Figure]:
+    server = Server(fsync=True) if binaries() is not None else None
+    once, most, errors, several = 0, 0, list[str](), 0
+    try:
+        for i in range(FLEETS):
+            storage, ledger = "sqlite:///{folder}/study.db", "sqlite:///{folder}/ledger.db"
+            if server is not None and i % 2:
+                storage = server.database(f"study{i}")
+                ledger = server.database(f"ledger{i}")
+            charges, draws, answers, wrong = begin_together(storage, ledger)
+            once += charges == 1
+            several += answers > 1
+            most, errors = max(most, draws), [*errors, *wrong]
+    finally:
+        if server is not None:
+            server.remove()
+    where = "SQLite and PostgreSQL in turn" if server is not None else "SQLite; no PostgreSQL is here"
+    return [
+        Figure(f"fleets of {SIZE} that paid once", float(once), f"of {FLEETS}", goal=float(FLEETS), better="more",
+               note=where),
+        Figure("fleets: most draws of a study", float(most), "draws", against=f"{TRIALS} paid", goal=float(TRIALS),
+               better="less"),
+        Figure("fleets with two answers", float(several), f"of {FLEETS}", goal=0.0, better="less"),
+        Figure("fleets: processes that ended with an error", float(len(errors)), f"of {FLEETS * SIZE}",
+               note=", ".join(sorted(set(errors)))),
+    ]  # fmt: skip
