@@ -18,6 +18,7 @@ from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
 from tacit.pareto.algorithm import Oracles
 from tacit.pareto.private_front import UNIT, ObservedTest
+from tacit.run.shards import Shards
 from tacit.space import Space
 from tacit.trainers.dp_sgd import LogisticSGD
 
@@ -282,3 +283,24 @@ def test_an_algorithm_that_read_its_test_records_is_refused(ledger: Ledger) -> N
         discover(guessed, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger))
     assert ledger.entries() == []
     assert discover(stated, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger)).private
+
+
+def test_test_records_in_parts_give_the_front_of_one_process() -> None:
+    rows = np.random.default_rng(0).random(Toy.records)
+
+    class Whole(Toy):
+        def each_utility(self, params: dict[str, Any], seed: int) -> Any:
+            return np.clip(rows * self.utility(params, seed), 0, 1)
+
+    class Parts(Toy):
+        each_utility = None
+        records = Shards(np.split(rows, [100, 250]), counts=[100, 150, Toy.records - 250])  # type: ignore[assignment]
+
+        def train(self, params: dict[str, Any], seed: int) -> float:
+            return self.utility(params, seed)
+
+        def score(self, model: float, frame: Any) -> Any:
+            return np.clip(frame * model, 0, 1)
+
+    found = [discover(kind(), **ASKED, private=PrivateTest(BUDGET, noise=Simulation(0))) for kind in (Whole, Parts)]
+    assert [p.runs for p in found[0].tested] == [p.runs for p in found[1].tested]

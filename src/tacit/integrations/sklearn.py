@@ -136,6 +136,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         if y is None:
             raise BadInput("PrivateSearchCV requires y to be passed, but the target y is None")
+        if type(X).__module__.split(".")[0] in ("dask", "dask_expr", "distributed", "ray"):
+            raise BadInput(
+                "PrivateSearchCV takes rows that are held here. Rows on a cluster are scored where they are by "
+                "tacit.tune(score, space, train=train, records=rows). Nothing was spent"
+            )
         X, y = indexable(X, y)
         y, rows = _labels(y), _num_samples(X)
         budget, space = Budget.approximate(self.epsilon, self.delta), self._space()

@@ -42,6 +42,8 @@ class Algorithm(Protocol):
         random: dict of parameter -> distribution   how random search draws (tacit.pareto.baselines)
         records, each_utility(params, seed)         number of test records and their utilities (records,), each in
                                                     [0, 1]: needed for a private front, and there instead of ``utility``
+        records as tacit.Shards, train(params, seed), score(model, frame)
+                                                    the same for test records that are scored where they are
         data                                        a name or a tacit.identity.DataIdentity: a study of another one is
                                                     refused; algorithms that hold ``examples`` need none
         measuring_only = True                       facts were read off the test records: a private front is refused
@@ -77,7 +79,7 @@ class Oracles:
             raise BadInput(
                 f"the algorithm must have epsilons(params, delta) or epsilon(params, delta), got {type_and_shape(a)}"
             )
-        if not any(callable(getattr(a, name, None)) for name in UTILITIES):
+        if not any(callable(getattr(a, name, None)) for name in (*UTILITIES, "score")):
             raise BadInput(f"the algorithm must have utility(params, seed), got {type_and_shape(a)}")
         if not isinstance(getattr(a, "label", None), str) or not a.label.strip():
             raise BadInput(

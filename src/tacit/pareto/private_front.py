@@ -25,6 +25,7 @@ from tacit.privacy.guarantee import STEADY, Budget, Guarantee
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
+from tacit.run.shards import Shards
 from tacit.run.study_store import StudyStore
 
 if TYPE_CHECKING:
@@ -70,9 +71,12 @@ class ObservedTest(Claims):
 
     def __init__(self, study: Study, oracles: Oracles, asked: PrivateTest, trials: int, repeats: int) -> None:
         algorithm = oracles.algorithm
-        if not callable(getattr(algorithm, "each_utility", None)) or not hasattr(algorithm, "records"):
+        parts = isinstance(getattr(algorithm, "records", None), Shards)
+        needed = ("train", "score") if parts else ("each_utility",)
+        if not hasattr(algorithm, "records") or not all(callable(getattr(algorithm, n, None)) for n in needed):
             raise BadInput(
-                "a private front needs an algorithm with records and each_utility(params, seed) -> (records,)"
+                "a private front needs an algorithm with records and each_utility(params, seed) -> (records,); or with "
+                "records as tacit.Shards, train(params, seed) -> model and score(model, frame) -> utilities"
             )
         examples = getattr(algorithm, "examples", None)
         known = getattr(examples, "stated", True) or getattr(examples, "apart", False)
@@ -81,7 +85,7 @@ class ObservedTest(Claims):
                 "this algorithm read facts off its data, such as classes, means or spreads, and test records may be "
                 "among them: a private front needs them stated, for instance classes=(0, 1). Nothing was spent"
             )
-        self.repeats, records = repeats, count("records", algorithm.records)
+        self.repeats, records = repeats, count("records", algorithm.records.records if parts else algorithm.records)
         self.higher, mu = bool(getattr(algorithm, "higher", True)), asked.budget.mu()
         share, better = split(Budget.gdp(mu), trials * repeats), self.higher
         self.mechanism = BoundedMean(
@@ -110,6 +114,10 @@ class ObservedTest(Claims):
 
 def totals_of(oracles: Oracles, mechanism: BoundedMean, params: dict[str, Any], seeds: Sequence[int]) -> list[int]:
     """The exact clipped sums of each run. Runs where the data is; only whole numbers travel. Private."""
+    if isinstance(shards := oracles.algorithm.records, Shards):
+        fit = oracles.algorithm.train
+        models = [call_without_message(lambda s: fit(dict(params), s), seed, "train function") for seed in seeds]
+        return shards.with_score(oracles.algorithm.score, None).add_up(models, mechanism, mechanism.records, None)
     totals = []
     for seed in seeds:
         array = call_without_message(lambda s: np.asarray(oracles.algorithm.each_utility(dict(params), s)), seed)

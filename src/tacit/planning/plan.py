@@ -15,6 +15,7 @@ from tacit.notebook import DrawnInNotebooks
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
 from tacit.planning.rows import expected_loss, forecasts, outlook
+from tacit.planning.sample import describe_sample
 from tacit.privacy.guarantee import LETTER, Budget, remarks_on
 
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
@@ -54,8 +55,8 @@ class Plan(DrawnInNotebooks):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is suspicious in the budget itself, whatever the method."""
-        return tuple(remarks_on(self.case.budget, self.case.records))
+        """What is suspicious in the budget itself, whatever the method; and whether fewer records would do."""
+        return (*remarks_on(self.case.budget, self.case.records), *describe_sample(self.case))
 
     def __str__(self) -> str:
         from tacit.planning.table import format_plan
