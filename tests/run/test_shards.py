@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -271,3 +273,16 @@ def test_a_worker_that_died_is_called_one() -> None:
     mean = BoundedMean(1, (0.0, 1.0), budget=Budget.gdp(1.0))
     with ProcessPoolExecutor(1) as pool, pytest.raises(ObjectiveError, match="a worker died"):
         loss_total(asked, mean, {}, executor=pool)
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
+    def part(params: dict) -> np.ndarray:
+        time.sleep(0.01)
+        return np.zeros(1)
+
+    asked = Objective(Shards([lambda p: part(p), lambda p: part(p), lambda p: part(p)]), 3, (0, 1))
+    before, mean = list(warnings.filters), BoundedMean(3, (0.0, 1.0), budget=Budget.gdp(1.0))
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(5):
+            loss_total(asked, mean, {}, executor=pool)
+    assert warnings.filters == before

@@ -176,7 +176,7 @@ def divide_rows(
 ) -> tuple[list[RowsOfFile], int]:
     """Parts of the private rows, each of which knows its share of the sample too; and how many rows may train."""
     parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
-    place, found = {str(path): i for i, path in enumerate(files)}, list[tuple[str, list[tuple[int, int]]]]()
+    place, found = {str(path.absolute()): i for i, path in enumerate(files)}, list[tuple[str, list[tuple[int, int]]]]()
     for part in divide_files(files)[0]:
         about = parquet.read_metadata(part.path)
         groups = range(about.num_row_groups) if part.groups is None else part.groups

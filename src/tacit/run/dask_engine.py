@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tacit.errors import ObjectiveError, extra
-from tacit.run.engine import PartAnswer, Reducer, answer_question
+from tacit.run.engine import PartAnswer, Reducer, answer_quietly
 
 LABEL = "site"
 FAN = 64  # answers that one task gathers
@@ -29,13 +29,13 @@ class DaskEngine:
     """See the module. ``parts`` are futures, or things that are put on the cluster when they are first asked."""
 
     def __init__(self, client: Any, parts: Sequence[Any], homes: Sequence[str | None] | None = None) -> None:
-        self.client, self.futures, self.given = client, list(parts), homes
+        self.client, self.futures = client, list(parts)
+        self.sites = {n: home for n, home in enumerate(homes or ()) if home}
         self.distributed = extra("distributed", "dask", "running on Dask")
         self.free = [not isinstance(part, self.distributed.Future) for part in parts]
         for number, part in enumerate(parts):
             if self.free[number]:  # a task, not scattered data: Dask can make it again on another worker
-                home = _restrict(homes[number] if homes else None)
-                self.futures[number] = client.submit(_hold, part, pure=False, **home)
+                self.futures[number] = client.submit(_hold, part, pure=False, **_restrict(self.sites.get(number)))
 
     def totals(self, models: Sequence[Any], reducer: Reducer) -> list[PartAnswer]:
         question = self.client.submit(_question, reducer, *models, pure=False)  # sent once, and made again if lost
@@ -105,22 +105,27 @@ class DaskEngine:
             self.distributed.wait(futures, timeout=seconds)
 
     def _homes(self, waiting: Sequence[int]) -> list[str]:
-        """Each part's home: the site that was named, that of the worker that holds it, that worker; '' for anywhere."""
-        if self.given is not None and all(self.given):
-            return [str(self.given[number]) for number in waiting]
-        settled = [self.futures[n] for n in waiting if not self.free[n]]
-        if not settled:
-            return [str(self.given[n] or "") if self.given else "" for n in waiting]
-        self._wait_for(settled, None)
-        _, sites = self._workers()
-        where = self.client.who_has(settled)
-        homes = list[str]()
-        for n in waiting:
-            known = self.given[n] if self.given else None
-            holders = () if self.free[n] else where.get(self.futures[n].key, ())
-            here = sorted(holders)[0] if holders else ""
-            homes.append(known or next((site for site, some in sites.items() if here in some), here))
-        return homes
+        """Each part's home: the site that was named, that of the worker that holds it, that worker; '' for anywhere.
+
+        A site is for good. A part that no worker holds at the moment, since its worker was lost, is waited for: what
+        has no known home is asked nowhere.
+        """
+        end = time.monotonic() + PATIENCE
+        while asked := [n for n in waiting if not self.free[n] and n not in self.sites]:
+            held = [self.futures[n] for n in asked]
+            self._wait_for(held, None)
+            where, (_, sites) = self.client.who_has(held), self._workers()
+            homes = dict[int, str]()
+            for n in asked:
+                here = next(iter(sorted(where.get(self.futures[n].key, ()))), "")
+                homes[n] = next((site for site, some in sites.items() if here in some), here)
+            self.sites |= {n: home for n, home in homes.items() if home and "://" not in home}
+            if all(homes.values()):
+                return [self.sites.get(n) or homes.get(n, "") for n in waiting]
+            if time.monotonic() > end:
+                raise ObjectiveError("parts were lost with their workers and are not made again. Nothing was released")
+            time.sleep(0.1)
+        return [self.sites.get(n, "") for n in waiting]
 
     def _workers(self) -> tuple[set[str], dict[str, set[str]]]:
         """Addresses of all workers, and those of each site."""
@@ -151,7 +156,7 @@ def _question(reducer: Reducer, *models: Any) -> tuple[tuple[Any, ...], Reducer]
 
 def _answer(number: int, part: Any, question: tuple[tuple[Any, ...], Reducer]) -> PartAnswer:
     models, reducer = question
-    return answer_question(number, part, models, reducer)
+    return answer_quietly(number, part, models, reducer)
 
 
 def count_part(number: int, part: Any, question: Any = None) -> tuple[int, int]:

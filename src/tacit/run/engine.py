@@ -12,6 +12,7 @@ was given, and that is records.
 
 from __future__ import annotations
 
+import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -101,16 +102,30 @@ class Engine(Protocol):
 
 
 def answer_question(part: int, held: Any, models: Sequence[Any], reducer: Reducer) -> PartAnswer:
-    """The answer of one part, made at its home. Never raises, and lets no warning out: both would quote records."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
+    """The answer of one part. Never raises: engines log what a failed task was given, and that is records."""
+    try:
+        with np.errstate(all="ignore"):
             sums, records = reducer(held, models)
-            return PartAnswer(part, tuple(sums), records)
-        except ObjectiveError as error:
-            return PartAnswer(part, failure=str(error))
-        except Exception as error:
-            return PartAnswer(part, failure=f"a part could not be summed ({type(error).__name__})")
+        return PartAnswer(part, tuple(sums), records)
+    except ObjectiveError as error:
+        return PartAnswer(part, failure=str(error))
+    except Exception as error:
+        return PartAnswer(part, failure=f"a part could not be summed ({type(error).__name__})")
+
+
+def answer_quietly(part: int, held: Any, models: Sequence[Any], reducer: Reducer) -> PartAnswer:
+    """The same on a worker, whose log others read: no warning gets there.
+
+    Not for threads of a user's own process, where filters of warnings are shared.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return answer_question(part, held, models, reducer)
+
+
+def _answer_elsewhere(part: int, held: Any, models: Sequence[Any], reducer: Reducer) -> PartAnswer:
+    answer = answer_question if multiprocessing.parent_process() is None else answer_quietly
+    return answer(part, held, models, reducer)
 
 
 def settle(answers: Iterable[PartAnswer], counts: Sequence[int | None]) -> list[PartAnswer]:
@@ -154,7 +169,7 @@ class LocalEngine:
         futures = list[Future[PartAnswer]]()
         try:
             for i, part in enumerate(self.parts):
-                futures.append(self.executor.submit(answer_question, i, part, models, reducer))
+                futures.append(self.executor.submit(_answer_elsewhere, i, part, models, reducer))
             return [future.result() for future in futures]
         finally:
             for future in futures:

@@ -58,7 +58,7 @@ def divide_files(files: Sequence[Path], columns: Sequence[str] | None = None) ->
     """Parts of these files and their public numbers of rows, by the files' own tables of contents."""
     parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
     parts, counts, wanted = list[FileRows](), list[int](), None if columns is None else tuple(columns)
-    for path in files:
+    for path in [file.absolute() for file in files]:  # workers have folders of their own
         try:
             about = parquet.read_metadata(path)
         except Exception as error:

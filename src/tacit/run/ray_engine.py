@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import BadInput, ObjectiveError, extra
 from tacit.run.dask_engine import LABEL, LITTLE, PATIENCE, count_part
-from tacit.run.engine import PartAnswer, Reducer, answer_question
+from tacit.run.engine import PartAnswer, Reducer, answer_quietly
 
 RESTARTS = 4
 LOOK = 2.0
@@ -92,7 +92,7 @@ class HomeActor:
     def answer(self, question: tuple[list[Any], Reducer]) -> list[PartAnswer]:
         models, reducer = question
         ready = [_fetch(model) for model in models]
-        return [answer_question(n, _fetch(p), ready, reducer) for n, p in zip(self.numbers, self.parts, strict=True)]
+        return [answer_quietly(n, _fetch(p), ready, reducer) for n, p in zip(self.numbers, self.parts, strict=True)]
 
     def count(self) -> list[tuple[int, int]]:
         return [count_part(n, _fetch(p)) for n, p in zip(self.numbers, self.parts, strict=True)]

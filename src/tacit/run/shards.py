@@ -192,7 +192,7 @@ def shards_of(
     """An objective and its number of records: in shards where records, a train function or a cluster ask for it."""
     if isinstance(function, Shards):
         if train is None and cluster is None:
-            return function, records
+            return function, function.records if records is None else records
         made = function.with_score(function.score, train or function.train, cluster)
         return made, made.records if records is None else records
     if records is None or isinstance(records, (int, float, np.number)):
