@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class TableShards(Shards):
 
     @property
     def facts(self) -> LossFacts:
-        return self.metric.facts(self.records or 0)
+        return replace(self.metric.facts(self.records or 0), reading=self.sample.facts.reading)
 
     @property
     def metric(self) -> Metric:
@@ -110,6 +110,10 @@ class TableShards(Shards):
     @property
     def identifiers(self) -> Any:
         return self.sample.identifiers
+
+    @property
+    def giveaways(self) -> Any:
+        return self.sample.giveaways
 
     @property
     def space(self) -> Space:
@@ -194,8 +198,6 @@ def divide_rows(
 
 
 def _read_sample(parts: Sequence[RowsOfFile]) -> Any:
-    from dataclasses import replace
-
     pandas = extra("pandas", "sklearn", "reading a table")
     frames = list[Any]()
     try:
