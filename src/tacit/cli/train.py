@@ -73,8 +73,9 @@ def train_command(
     from tacit.privacy.ledger import Ledger
     from tacit.schema import Schema
     from tacit.space import Space
-    from tacit.trainers.train import train
+    from tacit.trainers.train import load_trainer, train
 
+    chosen = load_trainer(model)
     known = Schema.read(schema) if schema is not None else None
     rows = read_table(table, known)
     leave = [*(drop or []), *([person] if person else [])]
@@ -88,7 +89,7 @@ def train_command(
         remark(said, quiet)
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
     whose = f"{units} persons" if person else f"{units} rows"
-    remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}", quiet)
+    remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}: {chosen.task}", quiet)
     if not hide_runs:
         remark(f"about {runs:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
     kept = (
@@ -101,7 +102,7 @@ def train_command(
         pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
         paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
         release = train(
-            model,
+            chosen,
             rows.drop(columns=leave),
             target=target,
             space=Space.read(space) if space else None,

@@ -25,7 +25,7 @@ def learn_preparation(X: Any, y: Any, task: str, cost: SearchCost, noise: Source
     described = [counts.describe(n, c, noise) for n, c in zip(names, divide(X, form, names), strict=True)]
     aim, rates = _labels(y, counts, noise) if task == CLASSES else (counts.describe("target", y, noise)[0], None)
     if aim.kind != ("category" if task == CLASSES else "number"):
-        raise TacitError("the target holds words; a number cannot be predicted from it")
+        raise TacitError("the target holds words: for classes use logistic, svm, ebm or mlp. The budget stays spent")
     schema = Schema(tuple(column for column, _ in described), aim, form=form)
     return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
 
@@ -49,7 +49,8 @@ def _labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]
     if len(found) < 2:
         raise TacitError(
             f"fewer than two labels are frequent enough to be seen through the noise: a label needs about "
-            f"{counts.threshold} training rows. Declare the labels in a schema, or use a larger table or budget"
+            f"{counts.threshold} training rows. Declare the labels in a schema, or use a larger table or budget; for a "
+            "number use ridge, ebm-numbers or mlp-numbers. The budget stays spent"
         )
     numbers = [read_number(word) for word in found]
     if all(v is not None and float(v).is_integer() for v in numbers):

@@ -216,6 +216,8 @@ class Training:
         state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
+        if isinstance(preparation, str):
+            raise TacitError(preparation)
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         scoring = self._settle(preparation)
@@ -257,11 +259,15 @@ class Training:
         space = self.space or Space(self.trainer.space(facts))
         return Search(self.trainer, space, facts, self.cost.base, scoring, training, validation, self.noise)
 
-    def _prepare(self) -> Preparation:
+    def _prepare(self) -> Preparation | str:
+        """What the columns hold; or why that cannot be trained on, which was drawn too, and is said again if asked."""
         if self.declared is not None:
             return self.declared
         rows, labels = self.table.cells(self.table.training)
-        return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
+        try:
+            return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
+        except TacitError as error:
+            return str(error)
 
     def _describe_winner(self, winner: Run, scoring: Scoring, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
