@@ -164,6 +164,7 @@ def measure(ways: dict[str, Way], repeats: int, few: dict[str, int] | None = Non
 
 def compare(ours: str, found: dict[str, list[float]], goals: dict[str, float]) -> list[Figure]:
     """Each way's accuracy, and by how much ours is over it on the same splits."""
+    found = {way: values for way, values in found.items() if values}
     figures = [figure(f"accuracy, {way}", values) for way, values in found.items()]
     for rival, values in found.items():
         if rival not in (ours, "majority"):
