@@ -1,24 +1,33 @@
-"""All that comes out of a run: its result to the last attribute, its error, its warnings, its logs and what it printed.
+"""All that comes out of a run: its result to the last attribute, its error, its warnings, its logs, what it printed and
+the files that it wrote.
 
-A result is walked as pickle or a debugger would: into containers, attributes, slots, closures and bound methods. What
-is found is a mapping from a path to a leaf that can be compared, or searched.
+A result is walked as pickle or a debugger would: into containers, attributes, slots, closures, bound methods, frames of
+generators, and what else pickle would keep. What is found is a mapping from a path to a leaf that can be compared, or
+searched.
 """
 
 from __future__ import annotations
 
+import array
 import contextlib
+import contextvars
 import datetime
 import decimal
 import enum
 import functools
 import io
 import logging
+import os
 import random
+import struct
+import sys
 import types
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +35,8 @@ import numpy as np
 LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, decimal.Decimal, datetime.date, datetime.time)
 TIMES = (datetime.timedelta, datetime.tzinfo, np.generic, range, slice)
 NAMED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.CodeType, enum.Enum)
+FRAMES = ("gi_frame", "cr_frame", "ag_frame")  # of generators, coroutines and asynchronous generators
+HEAP = 1 << 9  # flag of a class that Python code made
 MOST = 200_000  # nodes of one result; a larger one is not a release
 
 
@@ -42,9 +53,12 @@ class Seen:
 def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
     """Run, and note all that comes out; objects in ``skip`` are not walked into. An error is part of what is seen.
 
-    Edges. Global generators of random numbers start the same way each time, so that public randomness repeats.
+    Edges. Global generators of random numbers start the same way each time, so that public randomness repeats. Files
+    count that Python's own ``open`` wrote, but for those in a folder named private. Not seen are times, databases,
+    variables of modules and of the environment, and what other processes do.
     """
     seen, out, err, lines = Seen(), io.StringIO(), io.StringIO(), list[str]()
+    raised: Exception | None = None
     states = random.getstate(), np.random.get_state()
     random.seed(0)
     np.random.seed(0)
@@ -54,20 +68,50 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             _collect_logs(lines),
+            _collect_files() as written,
         ):
             warnings.simplefilter("always")
             try:
                 seen.result = run()
             except Exception as error:
-                seen.error = f"{type(error).__name__}: {error}"
+                seen.error, raised = f"{type(error).__name__}: {error}", error
         seen.warned = list(warned)
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
-    told = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
+    told: dict[str, Any] = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
     told |= {"stdout": out.getvalue().splitlines(), "stderr": err.getvalue().splitlines()}
-    seen.leaves = dict(walk(seen.result, "result", skip)) | dict(walk(told, "told"))
+    told["raised"] = raised
+    told["files"] = [p.read_bytes() for p in map(Path, written) if p.is_file() and "private" not in p.parts]
+    seen.leaves = dict(walk(seen.result, "result", skip)) | dict(walk(told, "told", skip))
     return seen
+
+
+_opened: list[list[str]] = []  # one list for each observer at work
+
+
+def _note_open(event: str, given: tuple[Any, ...]) -> None:
+    if event == "open" and _opened and isinstance(given[0], str) and given[2] & (os.O_WRONLY | os.O_RDWR):
+        for paths in _opened:
+            if given[0] not in paths:
+                paths.append(given[0])
+
+
+@functools.lru_cache(maxsize=1)
+def _listen_to_open() -> None:
+    sys.addaudithook(_note_open)  # it stays, and does nothing while nobody observes
+
+
+@contextlib.contextmanager
+def _collect_files() -> Iterator[list[str]]:
+    """Paths that are opened to be written to, in their order."""
+    _listen_to_open()
+    paths: list[str] = []
+    _opened.append(paths)
+    try:
+        yield paths
+    finally:
+        _opened.remove(paths)
 
 
 @contextlib.contextmanager
@@ -111,9 +155,13 @@ def walk(value: Any, name: str = "", skip: tuple[Any, ...] = ()) -> Iterator[tup
         if count > MOST:
             yield path, ("unread", "more than can be walked")
             return
-        if isinstance(this, np.ndarray) and this.dtype != object:
-            yield path, (f"{this.dtype}{this.shape}", this.tobytes())
-        elif isinstance(this, NAMED) and not _bound(this):
+        if isinstance(this, (array.array, memoryview)):
+            yield path, (type(this).__name__, this.tobytes())
+        elif isinstance(this, np.ndarray) and this.dtype != object:
+            yield path, (f"{this.dtype}{this.shape}", this.view(np.ndarray).tobytes())
+            hidden = ((".base", this.base), *_attributes(this))  # a view's array, a mask
+            waiting.extend((path + step, part) for step, part in hidden if part is not None)
+        elif isinstance(this, NAMED) and not _bound(this) and not _is_made_here(this):
             named: Any = this
             yield path, (type(named).__name__, str(getattr(named, "__qualname__", getattr(named, "__name__", ""))))
         else:
@@ -129,8 +177,20 @@ def _bound(this: Any) -> bool:
     return isinstance(this, types.BuiltinFunctionType) and home is not None and not isinstance(home, types.ModuleType)
 
 
+def _is_made_here(this: Any) -> bool:
+    """Whether it is a class that was made in a run, and not one that a module has."""
+    if not isinstance(this, type):
+        return False
+    home: Any = sys.modules.get(this.__module__)
+    for name in this.__qualname__.split("."):
+        home = getattr(home, name, None)
+    return home is not this and bool(this.__flags__ & HEAP)
+
+
 def _content(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, (str, bytes)) else repr(leaf)
+    if isinstance(leaf, (str, bytes)):
+        return leaf
+    return repr(leaf) if leaf == leaf or not isinstance(leaf, float) else struct.pack("<d", leaf)  # one NaN of many
 
 
 def _inside(this: Any) -> Iterator[tuple[str, Any]]:
@@ -144,7 +204,13 @@ def _inside(this: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{{{i}}}", part) for i, part in enumerate(sorted(this, key=repr)))
     elif isinstance(this, np.ndarray):
         yield from ((f"[{i}]", part) for i, part in enumerate(this.ravel().tolist()))
+    elif isinstance(this, contextvars.Context):
+        yield from ((f"[{i}]", pair) for i, pair in enumerate(sorted(this.items(), key=lambda pair: pair[0].name)))
+    elif isinstance(this, type):
+        yield ".name", this.__qualname__
+        yield from ((f".{name}", part) for name, part in vars(this).items() if name not in ("__dict__", "__weakref__"))
     elif isinstance(this, types.FunctionType):
+        yield ".attributes", this.__dict__
         yield from ((f".closure[{i}]", _cell(cell)) for i, cell in enumerate(this.__closure__ or ()))
         yield from ((".defaults", this.__defaults__), (".named", this.__kwdefaults__), (".name", this.__qualname__))
     elif isinstance(this, types.MethodType) or _bound(this):
@@ -153,9 +219,28 @@ def _inside(this: Any) -> Iterator[tuple[str, Any]]:
         yield from ((".function", this.func), (".given", this.args), (".named", this.keywords))
     elif hasattr(this, "to_numpy") and hasattr(this, "index"):  # a pandas frame or series
         yield from ((".index", np.asarray(this.index)), (".values", this.to_numpy()))
-        yield ".columns", list(getattr(this, "columns", []))
+        yield from ((".columns", list(getattr(this, "columns", []))), (".attrs", this.attrs))
+        kinds = this.dtypes if hasattr(this, "columns") else [this.dtype]
+        yield (
+            ".kinds",
+            [getattr(kind, "categories", None) if hasattr(kind, "categories") else str(kind) for kind in kinds],
+        )
     else:
-        yield from _attributes(this)
+        seen = list(_attributes(this))
+        frames = ((name, getattr(this, name, None)) for name in FRAMES)
+        yield from (*seen, *((f".{name}", frame.f_locals) for name, frame in frames if frame is not None))
+        if not seen or not all(kind.__flags__ & HEAP for kind in type(this).__mro__[:-1]):
+            yield from _pickled(this)  # C code may hide what pickle keeps
+
+
+def _pickled(this: Any) -> Iterator[tuple[str, Any]]:
+    """What pickle would keep of an object; nothing of one that it refuses."""
+    try:
+        kept = this.__reduce_ex__(4)
+    except Exception:
+        return
+    for i, part in enumerate(kept[1:] if isinstance(kept, tuple) else ()):
+        yield f".pickled[{i}]", list(islice(part, MOST)) if i > 1 and part is not None else part
 
 
 def _attributes(this: Any) -> Iterator[tuple[str, Any]]:
