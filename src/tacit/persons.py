@@ -54,14 +54,14 @@ def _distinct(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def _names(cells: NDArray[Any]) -> list[Any]:
     """Each cell as a number, a word, or None where it names nobody."""
     words, odd = read_words(cells)
-    return [None if o or w != w else _name(cell, w) for cell, w, o in zip(cells.tolist(), words, odd, strict=True)]
+    return [None if o or w != w else _name(w) for w, o in zip(words, odd, strict=True)]
 
 
-def _name(cell: Any, word: str) -> Any:
+def _name(word: str) -> Any:
     try:
         return int(word)  # exact, however long
     except ValueError:
-        number = read_number(cell)
+        number = read_number(word)
     return word if number is None or number != number else int(number) if number == int(number) else number
 
 

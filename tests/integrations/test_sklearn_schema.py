@@ -153,6 +153,23 @@ def test_nothing_that_training_sees_depends_on_a_validation_row(
     assert watched(*built(changed, labels, container, len(rows[0]))) == before
 
 
+def fails(*_: Any) -> Any:
+    raise SystemExit("a secret")
+
+
+EVIL = {f"__{name}__": fails for name in ("eq", "hash", "str", "repr", "float", "bool", "len", "lt", "iter", "array")}
+
+
+@pytest.mark.parametrize("kind", [object, str, bytes, float, int])
+@pytest.mark.parametrize("container", ["list", "objects"])
+def test_nor_on_a_cell_whose_own_code_fails(kind: type, container: str) -> None:
+    cell = type("Cell", (kind,), EVIL)()
+    for words, rows in ((True, TABLE), (False, NUMBERS)):
+        changed, labels = [list(r) for r in rows], list(LABEL)
+        changed[HIDDEN[4]], labels[HIDDEN[4]] = [cell] * len(rows[0]), cell
+        assert watched(*built(changed, labels, container, len(rows[0]))) == unchanged(container, words)
+
+
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [False, True], [1.5, 2.5], ["0", "1"]], ids=str)
 def test_the_class_list_and_its_type_come_from_training_labels(labels: list[Any]) -> None:
     named = [labels[value] for value in LABEL]

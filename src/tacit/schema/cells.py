@@ -80,8 +80,15 @@ def _read_numbers(cells: Cells) -> tuple[NDArray[np.float64], Mask]:
 
 
 def _each(listed: list[Any], read: Callable[[Any], Any], missing: Any, dtype: Any) -> tuple[Any, Mask]:
-    """Every cell by itself; ``read`` answers None for a strange cell."""
-    found = [read(cell) for cell in listed]
+    """Every cell by itself; ``read`` answers None for a strange cell, and so counts one whose own code fails."""
+
+    def read_one(cell: Any) -> Any:
+        try:
+            return read(cell)
+        except (Exception, SystemExit, GeneratorExit):  # what it says may quote the cell
+            return None
+
+    found = [read_one(cell) for cell in listed]
     strange = np.array([value is None for value in found], bool)
     array = np.empty(len(found), dtype)
     array[:] = [missing if value is None else value for value in found]
@@ -163,7 +170,9 @@ def _word(cell: Any, keep: frozenset[Any]) -> Any:
 
 
 def _text(cell: str | bytes) -> str:
-    return str(cell) if isinstance(cell, str) else cell.decode("utf-8", "replace")
+    if type(cell) is str:
+        return cell
+    return str.__str__(cell) if isinstance(cell, str) else bytes.decode(cell, "utf-8", "replace")  # not by its own code
 
 
 def read_times(cells: Cells) -> tuple[NDArray[np.datetime64], Mask]:
