@@ -230,10 +230,10 @@ def _inside(this: Any) -> Iterator[tuple[str, Any]]:
         frames = ((name, getattr(this, name, None)) for name in FRAMES)
         yield from (*seen, *((f".{name}", frame.f_locals) for name, frame in frames if frame is not None))
         if not seen or not all(kind.__flags__ & HEAP for kind in type(this).__mro__[:-1]):
-            yield from _pickled(this)  # C code may hide what pickle keeps
+            yield from _pickle_parts(this)  # C code may hide what pickle keeps
 
 
-def _pickled(this: Any) -> Iterator[tuple[str, Any]]:
+def _pickle_parts(this: Any) -> Iterator[tuple[str, Any]]:
     """What pickle would keep of an object; nothing of one that it refuses."""
     try:
         kept = this.__reduce_ex__(4)
