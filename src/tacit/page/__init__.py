@@ -169,10 +169,12 @@ def figures(rows: Iterable[tuple[str, Any]]) -> str:
     >>> 'class="nobreak"' in figures([("score", "0.29 ± 0.02 (95%)")])
     True
     """
-    cells = "".join(f"<div><dt>{escape(k)}</dt><dd{_whole(v)}>{cell(v)}</dd></div>" for k, v in rows)
+    cells = "".join(f"<div><dt>{escape(k)}</dt>{_figure(v)}</div>" for k, v in rows)
     return f'<dl class="figures">{cells}</dl>'
 
 
-def _whole(value: Any) -> str:
+def _figure(value: Any) -> str:
     short = not isinstance(value, str) or (len(value) <= SHORT and any(c.isdigit() for c in value))
-    return ' class="nobreak"' if short and not isinstance(value, Html) else ""
+    if isinstance(value, Html) or not short:
+        return f"<dd>{cell(value)}</dd>"
+    return f'<dd class="nobreak">{escape(number(value))}</dd>'
