@@ -18,6 +18,7 @@ import numpy as np
 import optuna
 
 import tacit
+from tacit.errors import LedgerError
 from tacit.outsource.curator.payments import Recorded
 from tacit.outsource.curator.state import State
 from tacit.privacy.claims import Claims, Promise
@@ -398,6 +399,17 @@ def draw_and_die(kind: Kind, step: str, act: Callable[[], None] = die) -> None:
 def tune_in_a_process(storage: str, ledger: Path | str, start: Any) -> None:
     """One of a fleet that searches together: opens study and ledger as every other does."""
     start.wait(120)
+    while True:
+        try:
+            tune_together(storage, ledger)
+        except LedgerError as error:
+            if "try again" not in str(error):  # the ledger was held by others for longer than it waits
+                raise
+        else:
+            return
+
+
+def tune_together(storage: str, ledger: Path | str) -> None:
     tacit.tune(
         lambda params: np.full(2000, 0.2 + (params["x"] - 0.3) ** 2),
         {"x": tacit.Float(0.0, 1.0)},
