@@ -153,7 +153,7 @@ def test_the_table_is_copied_with_who_may_see_it(sheet: Sheet, tmp_path: Path) -
     lines = page.evaluate("navigator.clipboard.readText()").splitlines()
     assert lines[0].startswith("NOT PRIVATE")
     assert lines[1].startswith("Epsilon: fixed-size lots")
-    assert lines[2].split("\t")[:3] == ["algorithm", "epsilon", "utility"]
+    assert lines[2].split("\t")[:3] == ["epsilon", "utility", "95% interval"]
     assert len(lines) == 3 + len(front().points)
     with page.expect_download() as download:
         page.click("#png")
