@@ -1,4 +1,4 @@
-"""Persons with several rows: whose each row is, and one loss for each person."""
+"""Persons with several rows: whose is each, and one loss for each person. Proof: docs/proofs/pairs-and-persons.md."""
 
 from __future__ import annotations
 

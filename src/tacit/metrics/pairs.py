@@ -7,7 +7,7 @@ One matching: the records are paired at random, by a public seed and without the
 the mean over h pairs moves by at most 1/h. All matchings: each pair of records is in equally many, so the mean over all
 of them is the mean of l over all n (n - 1) / 2 pairs. A record is in n - 1 of these: that mean moves by at most 2/n,
 which is at most 1/h. The mean is (1 - AUC) times the share of pairs whose labels differ, which no parameter changes.
-Proof: docs/metrics.md.
+Proof: docs/proofs/pairs-and-persons.md.
 """
 
 from __future__ import annotations
