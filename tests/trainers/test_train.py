@@ -194,7 +194,7 @@ def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch
         quick(table(), out=tmp_path)
     monkeypatch.undo()
     with pytest.raises(BadInput, match="other terms"):
-        quick(table(2999), out=tmp_path)
+        quick(table(), out=tmp_path, parts=(0.6, 0.2, 0.2))
 
 
 def test_of_copies_of_an_unfinished_training_one_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
