@@ -80,6 +80,13 @@ def print_result(document: Any, as_json: bool, text: str) -> None:
     typer.echo(json.dumps(document, indent=1) if as_json else text)
 
 
+def read_certificate(release: Release[Any], paths: dict[str, str]) -> dict[str, Any]:
+    """The certificate in the folder, with the date of its making, or one of now if there is no folder."""
+    kept = paths.get("certificate")
+    made: dict[str, Any] = release.certificate() if kept is None else json.loads(Path(kept).read_text())
+    return made
+
+
 def format_certified(lines: list[str], release: Release[Any], paths: dict[str, str]) -> str:
     """What was released, in lines, with its guarantee, who paid, and the files that were written."""
     paid = release.payment

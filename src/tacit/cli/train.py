@@ -16,6 +16,7 @@ from tacit.cli.shell import (
     format_certified,
     print_result,
     processes,
+    read_certificate,
     remark,
     this_command,
 )
@@ -128,7 +129,9 @@ def train_command(
     paths = _write_report(out)
     value = release.value
     shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "half_width": value.half_width}
-    print_result({**shown, **release.certificate(), "files": paths}, as_json, format_training(release, paths))
+    print_result(
+        {**shown, **read_certificate(release, paths), "files": paths}, as_json, format_training(release, paths)
+    )
 
 
 def _write_report(out: Path | None) -> dict[str, str]:

@@ -31,6 +31,7 @@ from tacit.cli.shell import (
     mask_passwords,
     print_result,
     processes,
+    read_certificate,
     remark,
     this_command,
 )
@@ -200,7 +201,7 @@ def tune_command(
         shown["code"] = script
         remark(text.strip())
         text = script
-    print_result({**shown, **release.certificate(), "files": paths}, as_json, text)
+    print_result({**shown, **read_certificate(release, paths), "files": paths}, as_json, text)
 
 
 def import_train(train: str | None) -> Any:
