@@ -211,7 +211,11 @@ def _digest_of_table(table: Any) -> bytes:
 
     hashed = hashlib.sha256(json.dumps([str(c) for c in table.columns]).encode())
     for place in range(table.shape[1]):
-        hashed.update(hash_pandas_object(table.iloc[:, place], index=False).to_numpy().tobytes())
+        column = table.iloc[:, place]
+        try:
+            hashed.update(hash_pandas_object(column, index=False).to_numpy().tobytes())
+        except Exception:  # a cell that has no hash, such as a list: no private cell may decide whether a run begins
+            hashed.update(repr(column.tolist()).encode(errors="replace"))
     return hashed.digest()
 
 

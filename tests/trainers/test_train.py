@@ -157,23 +157,6 @@ def test_a_killed_training_goes_on_without_paying_or_drawing_again(tmp_path: Pat
     assert not state.exists()
 
 
-def test_copies_of_a_training_release_once_for_one_payment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copied after it was paid for and before its first run, a training could be finished in every copy."""
-    from tacit.trainers import secret_search as module
-
-    ledger = Ledger.open(f"sqlite:///{tmp_path}/l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
-    monkeypatch.setattr(module, "run_all", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        quick(table(), out=tmp_path / "out", ledger=ledger)
-    monkeypatch.undo()
-    shutil.copytree(tmp_path / "out", tmp_path / "copy")
-    quick(table(), out=tmp_path / "copy", ledger=ledger)
-    with pytest.raises(LedgerError, match="does not pay for a second one"):
-        quick(table(), out=tmp_path / "out", ledger=ledger)
-    assert not (tmp_path / "out" / "model.json").exists()
-    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
-
-
 def test_labels_that_the_noise_hides_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The refusal is a draw that was paid for: the same line again must say it again, not draw again."""
     from tacit.trainers import train as module
@@ -194,13 +177,13 @@ def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch
         quick(table(), out=tmp_path)
     monkeypatch.undo()
     with pytest.raises(BadInput, match="other terms"):
-        quick(table(), out=tmp_path, parts=(0.6, 0.2, 0.2))
+        quick(table(), out=tmp_path, metric="brier")
 
 
 def test_of_copies_of_an_unfinished_training_one_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.trainers import secret_search as module
 
-    ledger = Ledger.open(tmp_path / "ledger.db", "set", BUDGET)
+    ledger = Ledger.open(tmp_path / "ledger.db", "set", BUDGET, composition="basic")
     monkeypatch.setattr(module, "run_all", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         quick(table(), out=tmp_path / "first", ledger=ledger)
