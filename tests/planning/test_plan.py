@@ -236,7 +236,7 @@ def test_what_is_recommended_has_the_least_expected_loss() -> None:
     [
         ({"records": 0}, "records must be at least 1"),
         ({"records": 2.5}, "records must be a whole number"),
-        ({"records": 2**31}, "records must be at most"),
+        ({"records": 2**41}, "records must be at most"),
         ({"trials": 0}, "trials must be at least 1"),
         ({"trials": 10**6}, "trials must be at most"),
         ({"dimensions": 0}, "dimensions must be at least 1"),
