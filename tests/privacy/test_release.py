@@ -163,7 +163,7 @@ def test_a_printed_release_fits_a_screen_and_says_what_is_promised_and_who_paid(
     lines = str(release).splitlines()
     assert len(lines) < 25
     assert max(map(len, lines)) <= 120
-    assert "  rate   0.12346" in lines
+    assert ["rate", "0.12346"] in [line.split() for line in lines]
     assert any("Differential privacy with epsilon" in line for line in lines)
     assert lines[-1] == "Not charged to any ledger."
     assert repr(release) == "<Release of a Tuned: unconditional guarantee>"

@@ -43,8 +43,8 @@ from tacit.report.pages.under_way import search_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium browser on the PATH (apt install chromium)")
-SHOTS, TOLERANCE = Path(__file__).parent / "screenshots", 3.0
-PHONE, DESK = {"width": 390, "height": 780}, {"width": 800, "height": 900}
+SHOTS, TOLERANCE = Path(__file__).parent / "screenshots", 2.0
+PHONE, DESK = {"width": 390, "height": 780}, {"width": 800, "height": 1500}
 
 
 @pytest.fixture(scope="module")
