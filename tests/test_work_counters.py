@@ -228,10 +228,11 @@ class Counting(Toy):
 def test_a_proposal_of_dpareto_asks_for_its_epsilons_in_two_calls() -> None:
     toy = Counting()
     tacit.pareto.discover(toy, delta=1e-6, trials=20, startup=16, repeats=2, progress=False)
-    # every trial asks for its own epsilon; the pool over the whole space is asked for once, at the first proposal
-    assert toy.asked[:17] == [1] * 16 + [2048]
+    # 64 are asked for at the start, whether any is finite; every trial asks for its own epsilon; the pool over the
+    # whole space is asked for once, at the first proposal
+    assert toy.asked[:18] == [64] + [1] * 16 + [2048]
     # then each proposal asks around the front (at most 256 places) and around the 6 best (at 2 distances, 16 each)
-    around, nearer, own = (toy.asked[17 + i :: 3] for i in range(3))
+    around, nearer, own = (toy.asked[18 + i :: 3] for i in range(3))
     assert (nearer, own) == ([6 * 2 * 16] * 4, [1] * 4)
     assert all(192 <= n <= 256 for n in around)
     assert toy.runs == 20 * 2  # two repeats of every trial and nothing else

@@ -77,7 +77,7 @@ class Job:
         try:
             with sqlite3.connect(f"file:{self.folder / 'study.db'}?mode=ro", uri=True, timeout=1) as connection:
                 return dict(connection.execute("SELECT trial_id, value FROM trial_values").fetchall())
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):  # the latter where a damaged name is quoted in the former
             return None
 
 

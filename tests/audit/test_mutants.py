@@ -19,11 +19,11 @@ from tacit.audit.games import mechanisms
 from tacit.audit.play import run_game
 from tacit.audit.recorder import Recorder, compared
 from tacit.methods.observed import ObservationTerms
+from tacit.privacy import gradient_mean
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Gaussian, Laplace
 from tacit.privacy.noise import EXACT, Simulation, Source
 from tacit.privacy.release import Release, digest
-from tacit.run import shards
 
 N = 10
 ENDS = np.r_[0.0, np.full(N - 1, 0.5)], np.r_[1.0, np.full(N - 1, 0.5)]
@@ -108,8 +108,8 @@ def test_a_gradient_sensitivity_of_b_instead_of_2b_is_caught(monkeypatch: pytest
         return tacit.tune(losses, space, **about, noise=recorder, accept_noise=True, progress=False)
 
     assert compared(run, 1e3, -1e3).within(claim) == []
-    reach = shards.reach
-    monkeypatch.setattr(shards, "reach", lambda d: reach(d) / 2)
+    reach = gradient_mean.reach
+    monkeypatch.setattr(gradient_mean, "reach", lambda d: reach(d) / 2)
     found = compared(run, 1e3, -1e3)
     assert found.mu == pytest.approx(4.0, rel=1e-6)
     assert found.within(claim)

@@ -327,6 +327,8 @@ UNWALKED = {  # public names that no case plants a sentinel in, and why
     "Release": "what every case gives back",
     "Private": "seals a value, and tests/privacy/test_private.py holds it to that",
     "Simulation": "noise without a guarantee",
+    "Site": "stays with the records of one organisation; what it tells is masked: tests/run/test_masks.py",
+    "SiteKey": "a secret of its own, made before any record is seen",
     "TacitError": "what objectives that fail become",
     "audit": "runs on data of its own; `audit objective` shows an index alone: tests/audit/test_premises.py",
     "pareto": "its names are imported one by one",

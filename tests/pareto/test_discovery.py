@@ -69,7 +69,8 @@ def test_an_interrupted_study_goes_on_and_equals_one_that_was_not(tmp_path: Path
     assert len(discover(Toy(), **{**ASKED, "trials": 15}, storage=storage).tested) == 15
     front = discover(Toy(), **ASKED, storage=storage)
     assert len(front.tested) == 40
-    assert front.tested[:15] == discover(Toy(), **{**ASKED, "trials": 15}).tested
+    whole = discover(Toy(), **{**ASKED, "trials": 15}).tested  # intervals depend on all points, so they are left out
+    assert [(p.params, p.epsilon, p.runs) for p in front.tested[:15]] == [(p.params, p.epsilon, p.runs) for p in whole]
 
 
 def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="was begun otherwise"):
             discover(other, trials=3, storage=storage, **asked)
     optuna.create_study(storage=storage, study_name="one objective")
-    with pytest.raises(BadInput, match=r"storage cannot be opened|two objectives"):
+    with pytest.raises(BadInput, match="must minimise 2 objectives"):
         discover(Toy(), delta=0.0, trials=3, storage=storage, study_name="one objective")
 
 
@@ -294,11 +295,9 @@ def test_a_constant_utility_gives_the_most_private_point() -> None:
     assert front.points[0].epsilon < 0.012  # the least of the space is 0.01
 
 
-def test_an_infinite_epsilon_stays_out_of_the_front() -> None:
-    front = discover(Answers(0.5, float("inf")), delta=0.0, trials=20, startup=5)
-    assert (len(front.tested), front.points, front.hypervolume()) == (20, (), 0.0)
-    with pytest.raises(BadInput, match="empty"):
-        front.at(epsilon=1.0)
+def test_a_space_without_a_finite_epsilon_is_refused_before_a_run() -> None:
+    with pytest.raises(BadInput, match="has a finite epsilon"):
+        discover(Answers(0.5, float("inf")), delta=0.0, trials=20, startup=5)
 
 
 def test_an_epsilon_of_zero_is_a_point_like_any_other() -> None:

@@ -38,3 +38,7 @@ def test_the_sample_is_the_least_power_of_ten_whose_errors_are_small(spread: flo
 
 def test_nothing_is_said_where_all_records_are_needed() -> None:
     assert describe_sample(case(5000)) == describe_sample(case(10**7)) == []
+
+
+def test_nothing_is_said_of_a_pure_budget() -> None:
+    assert find_sample(Case(10**9, 50, 2, Budget.pure(1.0), 0.1)) is None

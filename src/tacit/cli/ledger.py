@@ -128,7 +128,7 @@ def ledger_export(
     csv_table: Annotated[bool, typer.Option("--csv", help="Entries as CSV, as with a name that ends so.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The whole ledger as one JSON document, or its entries as a CSV table for people and spreadsheets.
+    """The whole ledger as JSON, or its entries as CSV.
 
     \b
     Examples:

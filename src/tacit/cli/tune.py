@@ -290,7 +290,7 @@ def _from_table(
         task = ask_person("classification or regression", "classification")
         made = table_objective(rows, target, model, schema=known, **{**about, "task": task})
     if made.metric.bounds is None:
-        raise BadInput(f"{target!r} is taken for amounts to regress on, by their {made.metric.name} error. {NO_BOUNDS}")
+        raise BadInput(f"{target!r} is taken for amounts to regress on, by {made.metric.name} errors. {NO_BOUNDS}")
     own = made.space if space is None else Space.read(space)
     if space is not None:
         made.refuse_space(own)

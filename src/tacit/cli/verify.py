@@ -22,7 +22,7 @@ def verify_command(
     key: Annotated[Path | None, typer.Option(help="The curator's public key: check the signature.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whether a ledger really paid for a certificate, or a curator signed it. Exit code 1 if not.
+    """Whether a ledger paid for a certificate, or who signed it. Exit code 1 if not.
 
     With --key alone no ledger and no database is needed.
 

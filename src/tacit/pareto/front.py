@@ -233,6 +233,8 @@ class Front(DrawnInNotebooks):
             tested = tuple(_point(p) for p in document["tested"])
             paid = Payment.from_json(document["payment"]) if document["payment"] else None
             corner = tuple(float(v) for v in document["reference"])
+            if len(corner) not in (2, 3):
+                raise ValueError("a reference has two or three numbers")
             about: dict[str, Any] = {k: document[k] for k in ("label", "delta", "name")}
             failed = tuple(dict(p) for p in document["failed"])
             guarantee = Guarantee.from_json(document["guarantee"])

@@ -14,11 +14,14 @@ def find_sample(case: Case) -> int | None:
     """The least power of ten of records that is enough, if all of them are at least ten times as many.
 
     A mean over m records is off by at most w / (2 sqrt(m)), a standard deviation, and carries the noise of m records.
+    Nothing is said of pure budgets, under which no observation with Gaussian noise can be made.
 
     >>> from tacit.privacy.guarantee import Budget
     >>> find_sample(Case(10**9, 50, 2, Budget.approximate(1.0, 1e-9), 0.1))
     10000000
     """
+    if case.budget.notion == "pure":
+        return None
     size = 10
     while size * WORTH <= case.records:
         if math.hypot(*errors_of(case, size)) <= case.spread / SHARE:
