@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,6 +46,12 @@ class Account:
     def start(self) -> None:
         work_of = (self.url, self.name, self.out, self.purpose, self.careless)
         self.workers.append(Child(work.charge_for_ever, *work_of))
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Until the first draw: processes that are hurt before it show nothing."""
+        until = time.monotonic() + seconds
+        while not work.lines(self.out) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def take(self) -> Child:
         """A worker to be hurt, chosen at random among those that live; new ones for those that are done."""
@@ -178,7 +185,9 @@ def on_files(report: Report, folder: Path, times: int, *, careless: bool = False
     """An SQLite ledger: processes killed and stopped."""
     place = folder / "files"
     place.mkdir(mode=0o700)
-    run(report, Account(report, str(place / "ledger.db"), place, careless=careless), {kill: times, stop: times})
+    account = Account(report, str(place / "ledger.db"), place, careless=careless)
+    account.wait()
+    run(report, account, {kill: times, stop: times})
     report.hold(not modes_of(place), f"modes: {modes_of(place)[:3]}")
 
 

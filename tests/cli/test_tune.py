@@ -66,7 +66,7 @@ def test_a_table_says_what_is_protected_and_what_is_not(run: Run, place: Path) -
 def test_regression_needs_bounds(run: Run, place: Path) -> None:
     words = ["tune", "--table", "table.csv", "--target", "weight", "--trials", "3", "--method", "random", "--yes"]
     assert (
-        "is taken for amounts to regress on, by their squared error. --bounds LOW HIGH must say"
+        "is taken for amounts to regress on, by squared errors. --bounds LOW HIGH must say"
         in run(*words, at=place, code=2).err
     )
     assert run(*words, "--bounds", "0", "4", "--json", at=place).json["score"] <= 4
