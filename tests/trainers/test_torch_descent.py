@@ -142,6 +142,35 @@ def test_a_network_of_ones_own_is_a_premise_and_pickles(tmp_path: Path) -> None:
 
 
 @needs_opacus
+def test_a_released_network_keeps_nothing_of_the_records_it_was_trained_on() -> None:
+    """Opacus leaves each record's gradient beside the parameters, and a layer may remember what passed through it."""
+    import torch
+
+    class Keeps(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("last", torch.zeros(1))
+            self.seen = None
+
+        def forward(self, x: Any) -> Any:
+            self.last, self.seen = x.detach().clone(), x.detach().clone()
+            return x
+
+    trainer = TorchTrainer(lambda d, k: torch.nn.Sequential(Keeps(), own_network(d, k)))
+    rows = EncodedRows(np.random.default_rng(0).uniform(-1, 1, (400, 4)), np.zeros(400))
+    settings = trainer.calibrate({**PARAMS, "epochs": 1}, FACTS, BASE)
+    model = trainer.train(rows, settings, FACTS, EXACT)
+    model.scores(rows.X)
+    module = model.module
+    for parameter in module.parameters():
+        assert not vars(parameter)
+        assert parameter.grad is None
+    assert module[0].seen is None
+    assert module[0].last.tolist() == [0.0]
+    assert not any(layer._forward_hooks or layer._backward_hooks for layer in module.modules())
+
+
+@needs_opacus
 def test_torchs_own_noise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     import opacus.optimizers.optimizer as module
 

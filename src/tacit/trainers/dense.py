@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +73,14 @@ class TorchScores:
     task: str
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities of the classes (n, k), or predicted targets (n, 1)."""
+        """Probabilities of the classes (n, k), or predicted targets (n, 1).
+
+        A copy is asked: layers may remember what passed through them, and rows that are scored are private too.
+        """
         import torch
 
         with torch.no_grad():
-            found = self.module(torch.as_tensor(np.nan_to_num(np.asarray(X, float)), dtype=torch.float32))
+            found = copy.deepcopy(self.module)(
+                torch.as_tensor(np.nan_to_num(np.asarray(X, float)), dtype=torch.float32)
+            )
         return link(found.double().numpy(), self.task)

@@ -9,6 +9,7 @@ Opacus gives each record's gradient, clips it and adds the lot up, in floating p
 
 from __future__ import annotations
 
+import copy
 import math
 import secrets
 import warnings
@@ -127,11 +128,13 @@ class TorchTrainer:
             warnings.simplefilter("ignore")  # Opacus's hooks; and a warning might tell of a row
             torch.manual_seed(secrets.randbits(63))  # of first weights and of dropout, which no record touches
             module = self._module(facts, s)
+            blank = copy.deepcopy(module)  # has seen no record
             known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
             X = torch.as_tensor(whole_features(rows.X), dtype=torch.float32)
             target = torch.as_tensor(np.where(known, rows.target, 0.0))
             self._descend(module, X, target, torch.as_tensor(known.astype(np.float32)), s, noise)
-        return DenseScores.of(module, self.task) or TorchScores(module.eval(), self.task)
+            take_parameters(blank, module)
+        return DenseScores.of(blank, self.task) or TorchScores(blank.eval(), self.task)
 
     def _module(self, facts: Facts, s: TorchSettings) -> Any:
         torch, k = extra("torch", "torch", PURPOSE), score_count(facts.outputs)
@@ -217,6 +220,18 @@ def exact_optimiser() -> Any:
                 p.summed_grad._processed = True
 
     return ExactOptimiser
+
+
+def take_parameters(blank: Any, trained: Any) -> None:
+    """Copy the parameters, which are all that the noise covers, into a module that no record has touched.
+
+    The trained one keeps each record's gradient of its last lot beside its parameters (Opacus), and whatever else its
+    layers remember of what passed through them: all that would be in a pickle of it.
+    """
+    torch = extra("torch", "torch", PURPOSE)
+    with torch.no_grad():
+        for empty, full in zip(blank.parameters(), trained.parameters(), strict=True):
+            empty.copy_(full)
 
 
 def whole_features(X: NDArray[np.float64]) -> NDArray[np.float64]:
