@@ -105,3 +105,18 @@ def test_a_table_tells_its_own_sizes(plan: Said, tmp_path: Path) -> None:
     refused = plan("--table", "stays.csv", "--target", "ill", "--records", "5")
     assert refused.returncode == 2
     assert "leave --records" in refused.stderr
+
+
+def test_a_plan_of_a_training_reads_nothing_of_a_table_but_its_size(plan: Said, tmp_path: Path) -> None:
+    """Every row is private then: not even labels that the first rows show may be counted."""
+    rows = [f"p{i // 2},{i % 7},{'yes' if i % 7 > 3 else 'no'}" for i in range(4000)]
+    asked = ["--train", "--table", "stays.csv", "--target", "ill", "--person", "who", "--epsilon", "3", "--runs", "4"]
+    told = []
+    for odd in ("no", "never-seen"):
+        (tmp_path / "stays.csv").write_text("who,age,ill\n" + "\n".join([*rows[:-1], f"p1999,{odd},{odd}"]))
+        told.append(plan(*asked))
+        assert told[-1].returncode == 0, told[-1].stderr
+    assert "2,000 persons" in told[0].stderr
+    assert told[0].stderr == told[1].stderr
+    assert told[0].stdout == told[1].stdout
+    assert plan(*asked[:3], "--target", "nil").returncode == 2

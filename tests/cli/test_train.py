@@ -92,6 +92,16 @@ def test_persons_are_the_unit_if_a_column_names_them(folder: Path) -> None:
     assert "person" in json.loads(done.out)["guarantee"]["unit"]
 
 
+@pytest.mark.parametrize("last", ["9007199254740997", "a-word"])
+def test_long_names_of_persons_are_told_apart_whatever_another_one_is(last: str, tmp_path: Path) -> None:
+    """Read as numbers they would be joined, unless one private cell is a word."""
+    names = [str(9007199254740992 + i) for i in range(4)]
+    (tmp_path / "t.csv").write_text("who,x,y\n" + "".join(f"{n},1,yes\n" for n in [*names, last]))
+    done = tacit(tmp_path, "train", "--table", "t.csv", "--target", "y", "--person", "who", "--epsilon", "1")
+    assert done.code == 2
+    assert "5 persons in all" in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tacit.errors import BadInput
 from tacit.integrations import text_files
 from tacit.integrations.files import read_table
+from tacit.persons import number_persons
 from tacit.schema import Schema
 from tacit.schema.cells import fill, read_number
 
@@ -107,10 +109,10 @@ def test_with_semicolons_a_comma_is_a_decimal_point_cell_by_cell(tmp_path: Path)
     """The last row is private: a word there must not make words of the other numbers."""
     seen = []
     for last in ("9,5", "x"):
-        table = read_table(write(tmp_path / "t.csv", f"a;b\n1,25;1\n2.5;2\n3;3\n{last};4\n"))
-        schema = Schema.of_rows(table[["a"]].iloc[:-1], words="category")
-        seen.append(schema.columns[0].encode(table["a"].iloc[:-1]).tolist())
-    assert seen == [[1.25, 2.5, 3.0]] * 2
+        table = read_table(write(tmp_path / "t.csv", f"a;b;c\n1,25;1;,5\n2.5;2;-,5e1\n3;3;4,\n{last};4;{last}\n"))
+        schema = Schema.of_rows(table[["a", "c"]].iloc[:-1], words="category")
+        seen.append([c.encode(table[c.name].iloc[:-1]).tolist() for c in schema.columns])
+    assert seen == [[[1.25, 2.5, 3.0], [0.5, -5.0, 4.0]]] * 2
 
 
 def test_one_cell_that_is_not_unicode_spells_no_other_cell_anew(tmp_path: Path) -> None:
@@ -138,6 +140,33 @@ def test_excel_is_read_cell_by_cell(tmp_path: Path) -> None:
     schema = Schema.of_rows(table, words="category")
     assert [c.kind for c in schema.columns] == ["number", "category", "number"]
     assert schema.columns[0].encode(table["a"]).tolist()[:2] == [1.0, 2.5]
+
+
+def test_a_row_of_an_excel_file_adds_no_column_and_no_warning_quotes_its_cells(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["", "a", "y"], [0, 1, 2], [1, 3, 4, None, 77], [2, 123456789012.0, 6]):
+        book.active.append(row)
+    book.active["B4"].number_format = "yyyy-mm-dd"  # no date: openpyxl warns, and quotes it
+    book.save(tmp_path / "t.xlsx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(tmp_path / "t.xlsx")
+    assert list(table.columns) == ["Unnamed: 0", "a", "y"]
+    assert table["y"].tolist() == [2, 4, 6]
+
+
+def test_persons_of_a_parquet_file_are_told_apart_also_beside_one_without_a_name(tmp_path: Path) -> None:
+    """A missing cell would make floats of all names, and those beyond 2^53 the names of one person."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    counted = []
+    for last in (2**60 + 9, None):
+        for file, names in (("1", [2**60, 2**60 + 1, 2**60]), ("2", [2**60 + 2, last])):
+            held = arrow.table({"who": arrow.array(names, arrow.int64()), "x": arrow.array(range(len(names)))})
+            parquet.write_table(held, tmp_path / f"{file}.parquet")
+        table = read_table(tmp_path, spelled=["who"])
+        counted.append(number_persons(table["who"], 5).tolist())
+    assert counted == [[0, 1, 0, 2, 3]] * 2
 
 
 def test_many_parquet_files_are_one_table(tmp_path: Path) -> None:

@@ -137,3 +137,9 @@ def test_a_matrix_for_trees_has_one_column_each_and_leaves_gaps() -> None:
     assert encoded[:3, 1].tolist() == [0.0, 0.0, 1.0]
     strange = matrix.encode(pd.DataFrame({"x": ["1e300", "x"], "w": ["moon", "a"]}))
     np.testing.assert_array_equal(strange, [[1e6, np.nan], [np.nan, 1.0]])
+
+
+def test_zero_and_minus_zero_among_words_are_spelled_as_they_are() -> None:
+    column = Column("ward", "category", ("-0.0", "0.0", "north"))
+    assert column.encode(np.array([-0.0, 0.0, "north"], object)).tolist() == [0, 1, 2]
+    assert column.encode(np.array([0.0, -0.0, "north"], object)).tolist() == [1, 0, 2]

@@ -79,6 +79,12 @@ def test_a_lone_word_comes_out_as_rarely_as_stated() -> None:
     assert 0 < seen <= 60 + 4 * np.sqrt(60)
 
 
+def test_one_very_long_word_does_not_make_all_others_as_long() -> None:
+    """20,000 words as long as the longest would take 80 GB: one record could end the training."""
+    words = np.array(["north"] * 20_000 + ["x" * 2**20], object)
+    assert list(ColumnCounts(1, 1.0, 1e-9).count_words(words)) == ["north"]
+
+
 def test_the_threshold_holds_against_the_exact_tail() -> None:
     for columns, mu, missed in ((1, 0.1, 1e-8), (20, 0.05, 1e-12), (100, 1.0, 1e-6)):
         counts = ColumnCounts(columns, mu, missed)

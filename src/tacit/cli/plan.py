@@ -65,7 +65,10 @@ def plan_command(
         if records is not None or dimensions is not None:
             raise BadInput("a table knows its records and its model's parameters: leave --records and --dimensions out")
         about = {"metric": metric, "bounds": bounds, "person": person, "validation": validation}
-        records, dimensions, bounds, spread = _measure_table(table, target, model, spread, train, about)
+        if train:
+            records = _count_units(table, target, person)
+        else:
+            records, dimensions, bounds, spread = _measure_table(table, target, model, spread, about)
         given = {"table": table, "target": target, "model": model, "metric": metric, "person": person}
         words = " ".join(f"--{k} {v}" for k, v in given.items() if v is not None)
         words += f" --bounds {bounds[0]:g} {bounds[1]:g}" if about["bounds"] is not None else ""
@@ -100,8 +103,22 @@ def plan_command(
     print_result({**made.to_json(), "files": files}, as_json, text)
 
 
+def _count_units(table: Path, target: str, person: str | None) -> int:
+    """Rows of a table, or persons. Nothing else is read off it: a training protects every row."""
+    from tacit.integrations.files import read_table
+    from tacit.persons import number_persons
+
+    rows = read_table(table, spelled=[person] if person else [])
+    missing = [name for name in (target, person) if name is not None and name not in rows.columns]
+    if missing:
+        raise BadInput(f"the table has no column {', '.join(map(repr, missing))} among its {rows.shape[1]} columns")
+    units = len(rows) if person is None else len(set(number_persons(rows[person], len(rows)).tolist()))
+    remark(f"{units:,} {'rows' if person is None else 'persons'}, all of them private")
+    return units
+
+
 def _measure_table(
-    table: Path, target: str, model: str, spread: float | None, train: bool, about: dict[str, Any]
+    table: Path, target: str, model: str, spread: float | None, about: dict[str, Any]
 ) -> tuple[int, int, tuple[float, float], float | None]:
     """Losses, parameters, bounds and spread of a table: public numbers, and what training rows show. No loss is read.
 
@@ -118,7 +135,7 @@ def _measure_table(
     if facts.reading is not None and spread is None and made.metric.pairs:
         spread = 0.1 / abs(facts.reading.factor)
         remark(f"spread: {spread:.3g} is assumed, which is 0.1 of {facts.reading.name}")
-    return (len(rows) if train else facts.records), made.space.dimensions, facts.bounds, spread
+    return facts.records, made.space.dimensions, facts.bounds, spread
 
 
 def _save(svg: str, path: Path) -> str:

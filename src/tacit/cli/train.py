@@ -78,7 +78,7 @@ def train_command(
 
     chosen = load_trainer(model)
     known = Schema.read(schema) if schema is not None else None
-    rows = read_table(table, known)
+    rows = read_table(table, known, spelled=[person] if person else [])
     leave = [*(drop or []), *([person] if person else [])]
     missing = [name for name in (*leave, target) if name not in rows.columns]
     if missing:

@@ -7,6 +7,7 @@ text that reads as a number is that number (tests/integrations/test_files.py).
 from __future__ import annotations
 
 import glob
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ def read_table(
 
     Columns of words that a schema declares keep their spelling, and so do those in ``spelled``: names of persons may be
     longer than a number holds. ``tell`` is called with the number of rows that were read, as they come.
-    Edges. Of an Excel file the first sheet is read. Text is UTF-8, or Latin-1 where a cell is not: cell by cell.
+    Edges. Of an Excel file the first sheet is read, as wide as its line of names. Text is UTF-8, or Latin-1 where a
+    cell is not: cell by cell.
     """
     pandas = extra("pandas", "sklearn", "reading a table")
     files = list_files(path)
@@ -42,11 +44,13 @@ def read_table(
     if kind in EXCEL:
         extra("openpyxl", "excel", "reading Excel")
     try:
-        if kind == ".parquet":
-            return _join([_read_parquet(file, tell) for file in files], files)
-        if kind in EXCEL:
-            return pandas.read_excel(files[0], dtype=object, keep_default_na=False, engine="openpyxl")
-        return read_text(files[0], spelled, tell)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl quotes cells that it cannot make a date of
+            if kind == ".parquet":
+                return _join([_read_parquet(file, spelled, tell) for file in files], files)
+            if kind in EXCEL:
+                return _read_excel(files[0])
+            return read_text(files[0], spelled, tell)
     except BadInput:
         raise
     except OSError as error:
@@ -93,9 +97,23 @@ def suffix_of(path: Path) -> str:
     return next((k for k in reversed(kinds) if k in (*TEXT, *EXCEL, ".parquet")), "")
 
 
-def _read_parquet(path: Path, tell: Tell) -> Any:
+def _read_excel(path: Path) -> Any:
+    """The first sheet, as wide as its line of names: a cell beyond it, in any row, would make a column of its own."""
+    pandas = extra("pandas", "sklearn", "reading a table")
+    table = pandas.read_excel(path, dtype=object, keep_default_na=False, engine="openpyxl")
+    width = table.shape[1]
+    while width > 1 and table.columns[width - 1] == f"Unnamed: {width - 1}":
+        width -= 1
+    return table.iloc[:, :width]
+
+
+def _read_parquet(path: Path, spelled: Sequence[str], tell: Tell) -> Any:
+    """One file. Whole numbers that are names stay whole beside a missing one, where floats would join long ones."""
     pandas = extra("pandas", "sklearn", "reading a table")
     table = pandas.read_parquet(path)
+    parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
+    for name in [n for n in spelled if n in table.columns and table[n].dtype.kind == "f"]:
+        table[name] = parquet.read_table(path, columns=[name])[name].to_pandas(integer_object_nulls=True).to_numpy()
     tell(len(table))
     return table
 

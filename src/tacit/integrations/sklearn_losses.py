@@ -27,7 +27,7 @@ from tacit.space import Array
 REHEARSED = 50  # training rows on which the loss is tried before anything is spent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Losses:
     """An objective: fits on the training rows, answers with one loss per validation row, person or pair.
 

@@ -21,7 +21,7 @@ from tacit.integrations.header import choose_separator
 from tacit.schema.cells import MISSING, Cells, read_numbers
 
 BLOCK = 100_000  # rows
-DECIMAL = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
+DECIMAL = re.compile(r"\s*[+-]?(?:\d+,\d*|,\d+)(?:[eE][+-]?\d+)?\s*")  # what pandas reads as a number, too
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 Tell = Callable[[int], None]
 

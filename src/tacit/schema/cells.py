@@ -96,8 +96,14 @@ def _each(listed: list[Any], read: Callable[[Any], Any], missing: Any, dtype: An
 
 
 def distinct(cells: Cells) -> tuple[Cells, NDArray[np.intp] | None]:
-    """Columns of text: each spelling once, and which each cell has. Other columns as they are."""
-    if cells.dtype != object or not set(map(type, cells.tolist())) <= {str, float, type(None)}:
+    """Columns of text: each spelling once, and which each cell has. Other columns as they are.
+
+    One with a float 0 is left as it is: 0 and -0 would be taken for the same cell, and are spelled in two ways.
+    """
+    if cells.dtype != object:
+        return cells, None
+    listed = cells.tolist()
+    if not set(map(type, listed)) <= {str, float, type(None)} or 0.0 in listed:
         return cells, None
     try:
         import pandas

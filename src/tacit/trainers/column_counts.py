@@ -16,6 +16,7 @@ Follows. Korolova, Kenthapadi, Mishra and Ntoulas (2009) for words above a thres
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,10 +102,11 @@ class ColumnCounts:
 
     def count_words(self, words: NDArray[Any], noise: Source = EXACT) -> dict[str, float]:
         """Noisy counts of the words that reach the threshold, commonest first."""
-        found, counts = np.unique(words.astype(str), return_counts=True)
+        each = sorted(Counter(words.tolist()).items())  # by spelling, which tells nothing of the order of the rows
+        found, counts = [word for word, _ in each], np.array([many for _, many in each], np.int64)
         noisy = self.add_noise(counts, noise, self.scale)
         order = [int(i) for i in np.argsort(-noisy, kind="stable") if noisy[i] >= self.threshold][:MOST_WORDS]
-        return {str(found[i]): float(noisy[i]) for i in order}
+        return {found[i]: float(noisy[i]) for i in order}
 
     def add_noise(self, counts: NDArray[Any], noise: Source, scale: float) -> NDArray[np.int64]:
         if noise is EXACT:
