@@ -41,8 +41,13 @@ class ServerLock(NoLock):
 
     def __init__(self, store: Database, name: str) -> None:
         self._connection: Connection | None = store.engine.connect()
-        held = self._connection.scalar(sa.select(sa.func.pg_try_advisory_lock(7_236_143, crc32(name.encode()) >> 1)))
-        self._connection.commit()
+        try:
+            lock = sa.func.pg_try_advisory_lock(7_236_143, crc32(name.encode()) >> 1)
+            held = self._connection.scalar(sa.select(lock))
+            self._connection.commit()
+        except BaseException:
+            self.release()
+            raise
         if not held:
             self.release()
             raise StateError(f"another curator holds study {name!r} at {store.shown}. Nothing was published")

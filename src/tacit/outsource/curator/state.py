@@ -16,7 +16,7 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -74,40 +74,43 @@ class State:
     def __init__(self, place: str | Path, name: str, *, hold: bool = True, make: bool = False) -> None:
         self.name, self.owner = name, uuid.uuid4().hex
         self._lock = NoLock()
-        text = str(place)
-        if "://" in text:
-            self._store = Database(text)
-            if self._store.path is not None:
-                raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
-            self.shown, url = self._store.shown, self._store.url
-            self.place = SERVER, f"{url.host}:{url.port or ''}/{url.database}"
-            with self._translate_errors(), self._store.translate_errors("read", ""):
-                self._lock = ServerLock(self._store, name) if hold else self._lock
-        else:
-            folder = Path(place).expanduser().absolute()
-            if not hold and not make and not (folder / STATE).exists():
-                raise StateError(f"there is no curator's state in {folder}")
-            self.shown, self.place = str(folder), (FILE, str((folder / STATE).resolve()))
-            try:
-                if hold or make:
-                    create_private_folder(folder)
-                self._lock = FileLock(folder / "lock", str(folder)) if hold else self._lock
-                if hold or make:
-                    _create_file(folder / STATE)
-            except (OSError, UnicodeError, sqlite3.Error) as error:
-                why = getattr(error, "strerror", None) or str(error)
-                raise StateError(
-                    f"the curator's state in {folder} cannot be written: {why}. Nothing was told"
-                ) from None
-            self._store = Database(folder / STATE)
         try:
+            self._open(str(place), hold, make)
             with self.writing() as c:
                 if self._store.path is not None:
                     check_pages(c, self._store.path, tables=CHECKED)
                 prepare(c)
         except BaseException:
-            self._lock.release()
+            self._lock.release()  # whatever failed, whoever tries again in this process may
             raise
+
+    def _open(self, place: str, hold: bool, make: bool) -> None:
+        """The database, and the lock if it is to be held."""
+        if "://" in place:
+            self._store = Database(place)
+            if self._store.path is not None:
+                raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
+            self.shown, url = self._store.shown, self._store.url
+            self.place = SERVER, f"{url.host}:{url.port or ''}/{url.database}"
+            if hold:
+                with self._translate_errors(), self._store.translate_errors("read", ""):
+                    self._lock = ServerLock(self._store, self.name)
+            return
+        folder = Path(place).expanduser().absolute()
+        if not hold and not make and not (folder / STATE).exists():
+            raise StateError(f"there is no curator's state in {folder}")
+        self.shown, self.place = str(folder), (FILE, str((folder / STATE).resolve()))
+        try:
+            if hold or make:
+                create_private_folder(folder)
+            if hold:
+                self._lock = FileLock(folder / "lock", str(folder))
+            if hold or make:
+                _create_file(folder / STATE)
+        except (OSError, UnicodeError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise StateError(f"the curator's state in {folder} cannot be written: {why}. Nothing was told") from None
+        self._store = Database(folder / STATE)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -336,6 +339,5 @@ def _terms(study: sa.Row[Any]) -> dict[str, Any] | None:
 def _create_file(path: Path) -> None:
     """The file of a state, for its owner alone; what SQLite puts beside it is as private."""
     create_private(path)
-    with sqlite3.connect(path, timeout=60) as made:
+    with closing(sqlite3.connect(path, timeout=60)) as made:
         made.execute("PRAGMA journal_mode = WAL")  # one flush a commit instead of three
-    made.close()
