@@ -54,7 +54,8 @@ def run_command(
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
     kept = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
     longest = parse_duration(wait).total_seconds()
-    with explain_stop(kept), Client(url, token=token, authority=authority, patience=patience, wait=longest) as client:
+    far: dict[str, Any] = {"patience": patience, "wait": longest, "remark": lambda text: remark(text, quiet)}
+    with explain_stop(kept), Client(url, token=token, authority=authority, **far) as client:
         wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
 
         def tell(trial: int, answer: Any) -> None:

@@ -265,3 +265,24 @@ def test_who_forgot_the_s_of_https_is_told_so(tmp_path: Path) -> None:
     ):
         asking.published()
     listening.close()
+
+
+def test_whoever_waits_for_nobody_is_told_at_once_and_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    heard: list[str] = []
+    tries: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        assert heard, "waited without a word"
+        tries.append(seconds)
+        time.sleep(0.02)
+
+    with (
+        Client(url, patience=0.3, remark=heard.append, sleep=sleep) as asking,
+        pytest.raises(Unreachable, match=r"for 0\.3 seconds \(ConnectError: .*refused"),
+    ):
+        asking.published()
+    assert len(tries) > 1 and len(heard) == 1
+    assert "does not answer (ConnectError" in heard[0] and "trying for 0.3 seconds" in heard[0]

@@ -29,7 +29,8 @@ class Client:
 
     ``authority`` is a file of certificates to trust instead of the usual ones. ``patience`` is how many seconds to go
     on trying while the service does not answer, ``wait`` how many while it says that it is evaluating. ``most`` bounds
-    the bytes of a table. ``transport`` is httpx's: it runs a client against an application without a network.
+    the bytes of a table. ``remark`` hears, once each time it begins, that nobody answers and why. ``transport`` is
+    httpx's: it runs a client against an application without a network.
 
     Edges. A service that dies and comes back is waited for; the request is then repeated under its old name, so that it
     is answered and charged once. With ``file`` the table is kept there and not in memory. Whatever the other side sends
@@ -47,6 +48,7 @@ class Client:
         wait: float = 3600.0,
         most: int = 1 << 33,
         file: str | Path | None = None,
+        remark: Callable[[str], None] | None = None,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -65,6 +67,7 @@ class Client:
             raise BadInput("that is no address of a curator; write https://host:port") from None
         self.patience, self._file, self._sleep = positive("patience", patience), file, sleep
         self.wait, self.most = positive("wait", wait), most
+        self._remark, self._silent = remark, False
         self._terms: Published | None = None
 
     def published(self) -> Published:
@@ -151,6 +154,7 @@ class Client:
         """One exchange: the body of the answer, which may neither be endless nor take for ever to come."""
         body, limit = bytearray(), time.monotonic() + max(60.0, self.patience)
         with self._http.stream(method, path, **content) as response:
+            self._silent = False
             self._accept(response)
             for piece in response.iter_bytes():
                 body += piece
@@ -164,14 +168,19 @@ class Client:
                 f"the certificate of {self._http.base_url} is not trusted: {trouble}. Give the curator's own in "
                 "authority=... (--authority FILE). Nothing was sent"
             ) from None
+        plain = "; if it speaks TLS, its address begins with https://" if self._http.base_url.scheme == "http" else ""
+        why = str(error) if isinstance(error, _Later) else _words(error)
         if time.monotonic() + pause > limit:
-            plain = (
-                "; if it speaks TLS, its address begins with https://" if self._http.base_url.scheme == "http" else ""
-            )
             raise Unreachable(
-                f"the curator at {self._http.base_url} did not answer for {self.patience:g} seconds "
-                f"({error if isinstance(error, _Later) else type(error).__name__}). Run again to go on{plain}"
+                f"the curator at {self._http.base_url} did not answer for {self.patience:g} seconds ({why}). Run again "
+                f"to go on{plain}"
             ) from None
+        if self._remark and not self._silent and not isinstance(error, _Later):
+            self._silent = True
+            self._remark(
+                f"the curator at {self._http.base_url} does not answer ({why}); trying for {self.patience:g} "
+                f"seconds{plain}"
+            )
         self._sleep(pause)
 
     def _accept(self, response: httpx.Response) -> None:
@@ -204,6 +213,12 @@ class Client:
         if any(answer.row >= rows for answer in told):
             raise Unreachable(f"the curator answered for a row that its table does not have: there are {rows}")
         return told
+
+
+def _words(error: Exception) -> str:
+    """The kind of an error and, if this machine says why it reaches nobody, its words."""
+    said = clean(str(error))[:100] if isinstance(error, httpx.ConnectError) else ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _certificate_trouble(error: BaseException | None) -> str | None:
