@@ -218,7 +218,9 @@ def log_command(
     latest: Annotated[int, typer.Option(help="Lines to show, the latest.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Who asked the service for what, and what became of it: the audit log, of which the latest 10,000 lines are kept.
+    """Who asked the service for what, and what became of it: the audit log.
+
+    Of queries the latest 10,000 lines are kept, and as many that count everything else.
 
     Example: tacit curator log --state loans
     """

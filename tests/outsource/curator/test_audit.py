@@ -50,6 +50,55 @@ def test_the_log_keeps_its_latest_lines(curator: Curator, monkeypatch: pytest.Mo
     assert [line["number"] for line in curator._state.audit(3)] == [197, 198, 199]
 
 
+def test_whoever_knocks_displaces_no_query_from_the_log(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by words of their own in place of a method, nor by knocking for weeks."""
+    monkeypatch.setattr(states, "AUDIT_LINES", 50)
+    audit = AuditLog(curator.append_audit, PATHS)
+    audit.note("alice", "POST", "/v1/queries", 200, request="request-1", rows=[1])
+    for number in range(500):
+        audit.note(None, f"M{number}", "/v1/study", 405)
+    audit.flush()
+    assert len(curator._state.audit()) <= 3  # the query, and one count: two if the minute ended in between
+    for minute in range(200):
+        monkeypatch.setattr(
+            "tacit.outsource.curator.audit.now", lambda minute=minute: f"2026-05-01T{minute:05d}:00.000+00:00"
+        )
+        audit.note(None, "GET", "/v1/study", 401)
+        audit.note("alice", "BREW", "/v1/study", 405)
+        audit.flush()
+    audit.close()
+    lines = curator._state.audit()
+    assert [line["rows"] for line in lines if "rows" in line] == [[1]]
+    assert len(lines) == 51 and not any("BREW" in str(line) for line in lines)
+
+
+def test_studies_in_one_database_displace_nothing_of_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "AUDIT_LINES", 50)
+    first, second = states.State(tmp_path, "first", hold=False, make=True), states.State(tmp_path, "second", hold=False)
+    first.append_audit([{"time": "t", "number": 0}])
+    second.append_audit([{"time": "t", "number": k} for k in range(100)])
+    first.append_audit([{"time": "t", "number": 1}])
+    assert [line["number"] for line in first.audit()] == [0, 1]
+    assert [line["number"] for line in second.audit()] == list(range(50, 100))
+
+
+def test_the_log_goes_on_after_any_error() -> None:
+    written: list[dict[str, Any]] = []
+    trouble: list[Exception] = [RuntimeError("once")]
+
+    def write(lines: list[dict[str, Any]]) -> None:
+        if trouble:
+            raise trouble.pop()
+        written.extend(lines)
+
+    audit = AuditLog(write, PATHS)
+    audit.note(None, "GET", "/v1/study", 401)
+    audit.flush()
+    audit.flush()
+    audit.close()
+    assert [line["times"] for line in written] == [1]
+
+
 def test_a_state_that_cannot_be_written_is_waited_for_within_bounds() -> None:
     written: list[dict[str, Any]] = []
     down = True

@@ -1,7 +1,9 @@
 """Who asked the service for what, and what became of it: in the state's database, bounded, never an answer or a token.
 
 Queries are listed one by one. Everything else is counted by minute: who, what, how it ended, how often. So whoever has
-no token, and asks as often as a network allows, adds a line a minute.
+no token, and asks as often as a network allows, adds a few lines a minute, and whatever they ask for is named only if it
+is something that the service knows: words of their choice would make a line each. What is counted never pushes queries
+out of the log (see State.append_audit).
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
-from tacit.errors import TacitError
 from tacit.outsource.curator.queries import now
 
 EVERY = 1.0  # seconds between two writes
 MOST = 2000  # lines kept in memory while the state cannot be written
 QUERIES = ("POST", "/v1/queries", 200)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})  # worth naming, of those with a token
 
 
 class AuditLog:
@@ -34,13 +36,14 @@ class AuditLog:
 
     def note(self, who: str | None, method: str, path: str, status: int, **about: Any) -> None:
         path = path if path in self._paths else "other"
+        method = method if who is not None and method in METHODS else "any"
         time = now()
         line = {"time": time, "who": who, "method": method, "path": path, "status": status}
         with self._alone:
             if who is not None and (method, path, status) == QUERIES and len(self._listed) < MOST:
                 self._listed.append({**line, **about})
                 return
-            key = (time[:16], who, method if path != "other" else "", path, status)
+            key = (time[:16], who, method, path, status)
             self._counted.setdefault(key, {**line, "times": 0})["times"] += 1
 
     def flush(self) -> None:
@@ -53,7 +56,7 @@ class AuditLog:
             return
         try:
             self._write(lines)
-        except TacitError:
+        except Exception:  # whatever it was, this thread goes on
             with self._alone:
                 self._listed = [*listed, *self._listed][:MOST]
                 for key, line in counted.items():

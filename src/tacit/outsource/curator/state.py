@@ -51,7 +51,7 @@ from tacit.privacy.ledger.store import Database
 __all__ = ["Exchange", "State", "StateError", "now"]
 
 STATE = "curator.db"
-AUDIT_LINES = 10_000  # kept of the audit log, the latest
+AUDIT_LINES = 10_000  # kept of the audit log: so many that tell of a query, and so many that count requests
 
 
 @dataclass(frozen=True)
@@ -296,12 +296,18 @@ class State:
             return {line[0]: line[1] for line in c.execute(count_of.group_by(e.modeler).order_by(e.modeler))}
 
     def append_audit(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Add lines to the audit log, of which the latest are kept."""
+        """Add lines to the audit log, of which the latest are kept; counts and queries do not displace each other."""
+        a = audit.c
         with self.writing() as c:
-            rows = [{"name": self.name, "time": line["time"], "line": json.dumps(line)} for line in lines]
+            kinds = ["count" if "times" in line else None for line in lines]
+            told = zip(lines, kinds, strict=True)
+            rows = [{"name": self.name, "time": x["time"], "line": json.dumps(x), "kind": kind} for x, kind in told]
             c.execute(audit.insert(), rows)
-            last = c.scalar(sa.select(sa.func.max(audit.c.id)).where(audit.c.name == self.name)) or 0
-            c.execute(audit.delete().where(audit.c.name == self.name, audit.c.id <= last - AUDIT_LINES))
+            for kind in set(kinds):
+                alike = (a.name == self.name) & a.kind.is_not_distinct_from(kind)
+                first = sa.select(a.id).where(alike).order_by(a.id.desc()).offset(AUDIT_LINES).limit(1)
+                if (too_old := c.scalar(first)) is not None:
+                    c.execute(audit.delete().where(alike, a.id <= too_old))
 
     def audit(self, latest: int | None = None) -> list[dict[str, Any]]:
         """The audit log, oldest first; all that is kept, or the latest so many lines."""

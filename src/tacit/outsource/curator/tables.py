@@ -78,10 +78,11 @@ audit = sa.Table(
     sa.Column("name", sa.Text, nullable=False, index=True),
     sa.Column("time", sa.Text, nullable=False),
     sa.Column("line", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text),  # "count" of a line that counts requests; None: it tells of one
 )
 numbers = sa.Index("tacit_outsource_number", exchanges.c.name, exchanges.c.number, unique=True)
 CHECKED = (studies.name, answers.name, exchanges.name, tokens.name)  # at every opening, however large the table is
-ADDED = (studies.c.draft, exchanges.c.owner, studies.c.seal, answers.c.seal, exchanges.c.seal)
+ADDED = (studies.c.draft, exchanges.c.owner, studies.c.seal, answers.c.seal, exchanges.c.seal, audit.c.kind)
 
 
 def seal(*values: Any) -> str:
