@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.files import open_private
@@ -40,6 +43,25 @@ def release(descriptor: int) -> None:
     if descriptor in _held:
         _held.discard(descriptor)
         os.close(descriptor)
+
+
+@contextmanager
+def lock_briefly(descriptor: int, patience: float = 1.0) -> Iterator[bool]:
+    """Hold an open file for a moment; False if whoever has it, stopped perhaps, does not let go for a second."""
+    import fcntl
+
+    end, held = time.monotonic() + patience, False
+    while not held and time.monotonic() < end:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except OSError:
+            time.sleep(0.01)
+    try:
+        yield held
+    finally:
+        if held:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _forget() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from postgres_server import Server
 from tacit.errors import LedgerError
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger.file import mark_of, read_mark
 
 PIECE = Guarantee(Budget.gdp(0.001))
 
@@ -84,6 +87,35 @@ def test_a_file_that_may_not_grow_gives_an_error_and_no_draw(tmp_path: Path) -> 
     assert all_draws_are_paid(ledger, out)
     ledger.charge(PIECE)  # without the limit there is room again
     ledger.verify()
+
+
+NOTE_WITH_LITTLE_ROOM = """
+import resource, sys
+from pathlib import Path
+from tacit.privacy.ledger.file import mark_of, note_ledger
+path = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (mark_of(path).stat().st_size + 20,) * 2)
+note_ledger(path, "ward", "5" * 32)
+"""
+
+
+def test_a_mark_that_finds_no_room_in_the_middle_of_a_line_stands_in_nobodys_way(tmp_path: Path) -> None:
+    """Half a line would be a ledger that nobody knows the name of, and no other could be made beside it."""
+    path = tmp_path / "l.db"
+    Ledger.open(path, "icu", Budget.gdp(1.0)).close()
+    before = mark_of(path).read_bytes()
+    subprocess.run([sys.executable, "-c", NOTE_WITH_LITTLE_ROOM, path], check=True)
+    assert mark_of(path).read_bytes() == before
+    Ledger.open(path, "ward", Budget.gdp(1.0)).close()
+    assert set(read_mark(path)) == {"icu", "ward"}
+
+
+def test_a_mark_is_written_though_a_stopped_process_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    with mark_of(path).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        Ledger.open(path, "icu", Budget.gdp(1.0)).close()
+    assert set(read_mark(path)) == {"icu"}
 
 
 def test_a_full_disk_gives_an_error_and_no_draw(small_disk: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerTampered
 from tacit.files import create_private, flush_folder, open_private
+from tacit.locks import lock_briefly
 
 WHOLE = 1 << 27  # bytes of a file that is looked through whole at every opening; larger ones by verify
 TABLES = ("tacit_meta", "tacit_ledgers", "tacit_keys")
@@ -58,15 +59,28 @@ def read_mark(path: Path) -> dict[str, str]:
 
 
 def note_ledger(path: Path, name: str, ledger: str) -> None:
-    """Add a ledger to the mark, if it is not there. Where we may not write, as beside a ledger to read, do nothing."""
+    """Add a ledger to the mark, if it is not there. Where we may not write, as beside a ledger to read, do nothing.
+
+    A line is there whole or not at all: on a disk that is full in its middle, it is taken back. What cannot be read
+    would stand in the way of every new ledger (see refuse_lost).
+    """
     if read_mark(path).get(name) == ledger:
         return
+    line = (json.dumps({"name": name, "ledger": ledger}) + "\n").encode()
     with contextlib.suppress(OSError):
-        line = json.dumps({"name": name, "ledger": ledger}) + "\n"
-        with os.fdopen(open_private(mark_of(path), os.O_WRONLY | os.O_APPEND), "a") as file:
-            file.write(line)  # one write: two processes that make ledgers do not mix their lines
-            file.flush()
-            os.fsync(file.fileno())
+        descriptor = open_private(mark_of(path), os.O_WRONLY | os.O_APPEND)
+        try:
+            with lock_briefly(descriptor) as alone:
+                size = os.fstat(descriptor).st_size
+                try:
+                    whole = os.write(descriptor, line) == len(line)
+                except OSError:
+                    whole = False
+                if alone and not whole:  # nobody else's line is taken back
+                    os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def refuse_lost(path: Path, name: str) -> None:
