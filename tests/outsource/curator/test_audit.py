@@ -69,10 +69,13 @@ def test_whoever_knocks_displaces_no_query_from_the_log(curator: Curator, monkey
     audit.close()
     lines = curator._state.audit()
     assert [line["rows"] for line in lines if "rows" in line] == [[1]]
-    assert len(lines) == 51 and not any("BREW" in str(line) for line in lines)
+    assert len(lines) == 51
+    assert not any("BREW" in str(line) for line in lines)
 
 
-def test_studies_in_one_database_displace_nothing_of_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_in_one_database_displace_nothing_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(states, "AUDIT_LINES", 50)
     first, second = states.State(tmp_path, "first", hold=False, make=True), states.State(tmp_path, "second", hold=False)
     first.append_audit([{"time": "t", "number": 0}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -33,21 +34,36 @@ PATHS: tuple[str, ...] = (
     "/openapi.json",
 )
 PATHS += ("/curator", "/v1/curator/status", "/v1/curator/page", "/v1/curator/stop")
+LATE = 5.0  # seconds after which a look at state and ledger that has not come back counts as failing
 NOT_NOW = "the curator cannot answer now; try again"
 
 
 class HealthCheck:
-    """Whether state, ledger and worker can be used, asked of them at most once a second."""
+    """Whether state, ledger and worker can be used, asked of them at most once a second, by one thread at a time.
+
+    Whoever asks meanwhile hears what was found last, and that it is late if so: a database that hangs does not take
+    every thread of the service with it.
+    """
 
     def __init__(self, curator: Curator, desk: Desk) -> None:
         self._curator, self._desk = curator, desk
         self._asked, self._parts = float("-inf"), dict[str, bool]()
+        self._turn, self._began = threading.Lock(), 0.0
 
     def parts(self) -> dict[str, bool]:
-        if time.monotonic() - self._asked >= 1.0:
-            self._parts = {**self._curator.reachable(), "worker": self._desk.works() and not self._desk.fault}
-            self._asked = time.monotonic()
-        return self._parts
+        """By name what is well; "open" too: that the curator has not stopped the study."""
+        if not self._turn.acquire(timeout=0 if self._parts else LATE):
+            return {**self._parts, "late": time.monotonic() - self._began < LATE}
+        try:
+            self._began = time.monotonic()
+            if self._began - self._asked >= 1.0:
+                found = self._curator.reachable()
+                worker = self._desk.works() and not self._desk.fault
+                is_open = found["state"] and self._curator.stop_time() is None
+                self._parts, self._asked = {**found, "worker": worker, "open": is_open}, time.monotonic()
+            return self._parts
+        finally:
+            self._turn.release()
 
 
 def create_app(
@@ -99,13 +115,12 @@ def create_app(
     @app.get("/healthz", response_model=wire.Health, responses={503: {"model": wire.Health}})
     def healthy() -> Any:
         """Whether state, ledger and worker can be used. If not for long, start the service again."""
-        return _health(health.parts())
+        return _health({name: well for name, well in health.parts().items() if name != "open"})
 
     @app.get("/readyz", response_model=wire.Health, responses={503: {"model": wire.Health}})
     def ready() -> Any:
         """Whether a query would be answered now: all is well and the curator has not stopped the study."""
-        parts = health.parts()
-        return _health({**parts, "open": parts["state"] and curator.stop_time() is None})
+        return _health(health.parts())
 
     @app.get("/v1/study", response_model=wire.Terms, responses=refusals)
     def study() -> Any:

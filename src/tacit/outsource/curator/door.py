@@ -9,12 +9,30 @@ that never asked for anything. None waits longer than a few seconds.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import resource
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+def group_address(client: str) -> str:
+    """Whom limits of an address apply to: one address of IPv4, but of IPv6 the 2^64 that one customer gets.
+
+    >>> group_address("::ffff:192.0.2.7"), group_address("2001:db8::7"), group_address("192.0.2.7")
+    ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
+    """
+    try:
+        address = ipaddress.ip_address(client.partition("%")[0])
+    except ValueError:
+        return client
+    if isinstance(address, ipaddress.IPv4Address):
+        return client
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, 64), strict=False))
 
 
 @dataclass(frozen=True)
@@ -92,7 +110,8 @@ class Guarded(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.address = self.client[0] if self.client else ""
+        host = self.client[0] if self.client else ""
+        self.address = host if host in self.door.limits.proxies else group_address(host)
         self._watch()
         self.door.enter(self)
 

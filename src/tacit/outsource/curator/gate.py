@@ -12,6 +12,7 @@ from typing import Any
 
 from tacit.errors import TacitError
 from tacit.outsource.curator.audit import AuditLog
+from tacit.outsource.curator.door import group_address
 from tacit.outsource.curator.tokens import CURATOR, Tokens
 from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
@@ -113,6 +114,7 @@ class Gate:
         for_curator = path == "/curator" or path.startswith("/v1/curator")
         if for_curator and not self._at_curators(scope, client):
             return _response(404, "not found", "there is nothing here")
+        client = group_address(client)
         if path in OPEN_PATHS:
             wait = self._rate.wait(f"open {client}")
             return _slow(wait) if wait else None
