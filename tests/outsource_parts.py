@@ -61,6 +61,7 @@ class Served:
         tokens = Tokens(folder, environment="")
         self.token, self.own_token = tokens.grant("alice"), tokens.grant("curator")
         listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)  # else the kernel may hold a whole table
         listening.bind(("127.0.0.1", 0))
         self.address = listening.getsockname()
         app = create_app(self.curator, tokens, **settings)
