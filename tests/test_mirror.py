@@ -37,9 +37,8 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "methods/test_surrogate.py": "methods/sampler run/sampler",
     "methods/test_tune.py": "run/folder",
     "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
-    "outsource/curator/rows outsource/curator/state outsource/curator/tables",
-    "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/desk outsource/curator/gate "
-    "outsource/protocol/wire",
+    "outsource/curator/rows outsource/curator/tables",
+    "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/desk outsource/protocol/wire",
     "outsource/modeler/test_modeler.py": "outsource/modeler/noisy_inputs",
     "outsource/protocol/test_frames.py": "outsource/protocol/terms",
     "outsource/test_two_processes.py": "cli/curator cli/modeler outsource/modeler/client",
