@@ -31,7 +31,7 @@ GAMES: dict[str, tuple[str, str, int | None]] = {
     "noisy-projection": ("tacit.Curator, noisy", "a row moved by norm 1", 40_000),
     "projection": ("tacit.Curator, published projection", "a row moved by norm 1, n > d", 2000),
     "private-answers": ("tacit.Curator, private answers", "one record decides about every row", 400),
-    "train": ("tacit.train", "a whole search by an adversary's trainer and score", 1000),
+    "train": ("tacit.train", "a whole search by an adversary's trainer and score", 10_000),
     "train-one-run": ("tacit.train", "every training row a canary", None),
     "dp-sgd": ("LogisticSGD.train_for_release", "a label is turned", 20_000),
     "sparse-vector": ("SparseVector", "where it stopped", 200_000),

@@ -34,7 +34,10 @@ SAMPLERS: dict[str, Callable[[], optuna.samplers.BaseSampler]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), [*((name, "memory") for name in SAMPLERS), ("tpe", "sqlite")])
+IN_MEMORY = [pytest.param(name, "memory", marks=[pytest.mark.slow] * (name == "gp")) for name in SAMPLERS]  # gp: torch
+
+
+@pytest.mark.parametrize(("name", "kind"), [*IN_MEMORY, ("tpe", "sqlite")])
 def test_every_sampler_finds_the_bowl(name: str, kind: str, tmp_path: Path) -> None:
     """Noise 0.0115; the ends of [0.01, 1] are 0.1 worse than the middle, nine deviations, and the first points are
     seeded, with some near the middle: false alarm below 1e-6.

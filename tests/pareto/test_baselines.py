@@ -62,7 +62,7 @@ def test_peers_run_in_the_same_loop(sampler: object) -> None:
     assert front.hypervolume() > 0
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "botorch")) for n in SEARCHES])
 def test_every_search_has_a_name(name: str) -> None:
     if name == "botorch":
         pytest.importorskip("botorch")
@@ -77,12 +77,15 @@ def test_a_search_that_nobody_knows_is_refused_by_name() -> None:
         search("annealing", Toy(), delta=0.0, trials=10)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("botorch") is not None, reason="botorch is installed")
 def test_botorch_is_an_extra() -> None:
-    """Where it is installed: pending points are looked away from, and a seed repeats the search."""
-    if importlib.util.find_spec("botorch") is None:
-        with pytest.raises(MissingExtra, match=r"pip install 'tacit\[botorch\]'"):
-            search("botorch", Toy(), delta=0.0, trials=10)
-        return
+    with pytest.raises(MissingExtra, match=r"pip install 'tacit\[botorch\]'"):
+        search("botorch", Toy(), delta=0.0, trials=10)
+
+
+@pytest.mark.slow  # loading torch takes seconds
+def test_botorch_looks_away_from_pending_points_and_repeats_by_seed() -> None:
+    pytest.importorskip("botorch")
     from tacit.pareto.botorch import BoTorchSampler
 
     def asked() -> list[dict[str, float]]:

@@ -13,7 +13,12 @@ from tacit.trainers.opacus import OpacusModel
 
 THERE = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
 PARAMS: dict[str, Any] = {"epochs": 1, "lot": 40, "rate": 0.5, "variance": 1.0, "clip": 1.0}
-needs_opacus = pytest.mark.skipif(not THERE, reason="needs torch and Opacus: pip install 'tacit[torch]'")
+MISSING = pytest.mark.skipif(not THERE, reason="needs torch and Opacus: pip install 'tacit[torch]'")
+
+
+def needs_opacus(test: Any) -> Any:
+    """Slow as well: loading both takes ten seconds, which the default run is to be spared."""
+    return pytest.mark.slow(MISSING(test))
 
 
 def examples(n: int = 210) -> tuple[np.ndarray, np.ndarray]:

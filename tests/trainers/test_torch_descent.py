@@ -22,7 +22,14 @@ from tacit.trainers.train import train
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
 
 THERE = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
-needs_opacus = pytest.mark.skipif(not THERE, reason="needs torch and Opacus: pip install 'tacit[torch]'")
+MISSING = pytest.mark.skipif(not THERE, reason="needs torch and Opacus: pip install 'tacit[torch]'")
+
+
+def needs_opacus(test: Any) -> Any:
+    """Slow as well: loading both takes ten seconds, which the default run is to be spared."""
+    return pytest.mark.slow(MISSING(test))
+
+
 BASE = Base(0.5, tabulate(GaussianProfile(0.5), floor=1e-9))
 FACTS = Facts(400, 4, CLASSES, 2)
 PARAMS = {"epochs": 2, "lot": 100, "rate": 0.5, "clip": 1.0, "hidden": 8}
@@ -110,7 +117,6 @@ def test_layers_that_mix_records_are_refused() -> None:
 
 
 @needs_opacus
-@pytest.mark.slow
 def test_a_network_is_released_with_its_assumption_and_predicts_without_torch(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (4000, 3))
@@ -130,7 +136,6 @@ def own_network(features: int, scores: int) -> Any:
 
 
 @needs_opacus
-@pytest.mark.slow
 def test_a_network_of_ones_own_is_a_premise_and_pickles(tmp_path: Path) -> None:
     X = np.random.default_rng(0).uniform(-1, 1, (3000, 3))
     trainer = TorchTrainer(own_network)

@@ -215,23 +215,27 @@ class Training:
         secret = self.secret
         state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
+        scoring, search = self.begin(state)
+        winner = secret.find_best(search, state, executor, progress=progress)
+        for_score, for_counts = divide_mu(self.cost.budget.mu())
+        loss, baseline = state.load("loss"), state.load("baseline")
+        if loss is None or baseline is None:
+            test = self.table.encode(self.table.test, scoring.preparation)
+            if loss is None:
+                loss = state.store("loss", search.score(winner.model, test, for_score))
+            if baseline is None:
+                baseline = state.store("baseline", draw_baseline(test, scoring, for_counts, self.noise))
+        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger, state.load("data"))
+
+    def begin(self, state: PrivateState) -> tuple[Scoring, Search]:
+        """How models are scored, and all that a run needs: step 3 of the head of this file."""
         preparation = state.load("preparation") or state.store("preparation", self._prepare())
         if isinstance(preparation, str):
             raise TacitError(preparation)
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         scoring = self._settle(preparation)
-        search = self._search(facts, scoring, *encoded)
-        winner = secret.find_best(search, state, executor, progress=progress)
-        for_score, for_counts = divide_mu(self.cost.budget.mu())
-        loss, baseline = state.load("loss"), state.load("baseline")
-        if loss is None or baseline is None:
-            test = self.table.encode(self.table.test, preparation)
-            if loss is None:
-                loss = state.store("loss", search.score(winner.model, test, for_score))
-            if baseline is None:
-                baseline = state.store("baseline", draw_baseline(test, scoring, for_counts, self.noise))
-        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger, state.load("data"))
+        return scoring, self._search(facts, scoring, *encoded)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""

@@ -15,14 +15,19 @@ from tacit.trainers.trainer import Base
 
 
 def test_a_whole_search_keeps_its_claim() -> None:
-    audit = run_game("train", 60, confidence=1 - 1e-7)
+    audit = run_game("train", 60, confidence=1 - 1e-7, exact=True)
     assert (audit.verdict, audit.noise) == ("within the claim", "exact draws")
 
 
 @pytest.mark.slow
-def test_a_search_that_pays_for_one_run_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 1,000 runs the bound lies near 2.4 where 2 is claimed; the honest search stays below once in 10,000."""
-    assert run_game("train", 1000, confidence=1 - 1e-4).verdict == "within the claim"
+def test_the_adversary_sees_much_of_the_claim_and_all_of_a_search_that_pays_for_one_run_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """2,000 runs show 0.99 of the 2 that are claimed, on average, 0.75 or more 999 times in 1,000; above 2 is chance,
+    once in 10,000."""
+    honest = run_game("train", 2000, confidence=1 - 1e-4)
+    assert honest.verdict == "within the claim"
+    assert run_game("train", 2000).measured > 0.6
     whole = SearchCost.__dict__["base"].fget
 
     def unpaid(self: SearchCost) -> Base:
@@ -30,7 +35,7 @@ def test_a_search_that_pays_for_one_run_alone_is_caught(monkeypatch: pytest.Monk
         return replace(whole(self), mu=mu, table=tabulate(GaussianProfile(mu), floor=self.floor))
 
     monkeypatch.setattr(SearchCost, "base", property(unpaid))
-    assert run_game("train", 1000).verdict == "BROKEN"
+    assert run_game("train", 2000).verdict == "BROKEN"
 
 
 def test_one_training_with_many_canaries_keeps_the_claim_and_sees_something() -> None:

@@ -1,4 +1,4 @@
-"""Games of private training: whole runs of ``tacit.train``, its search included, and one run with many canaries.
+"""Games of private training: whole searches of ``tacit.train``, and one run with many canaries.
 
 y    what a run of the adversary's puts out: N(0, 1) on the data set, N(mu, 1) on its neighbour
 c    outcomes above it score best; then come all others, the least first
@@ -9,24 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tacit.audit.game import Game, Outputs, repeat
+from tacit.audit.game import Game, Outputs
 from tacit.audit.games.one_run import OneRun
+from tacit.metrics import find
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import LATTICE
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import GaussianProfile, Profile
+from tacit.run.private_state import PrivateState
 from tacit.schema import Schema
 from tacit.space import Float, Int, Params
+from tacit.trainers.learn import declared_preparation
 from tacit.trainers.parts import divide_rows
-from tacit.trainers.train import SHARES, train
+from tacit.trainers.search_cost import SearchCost, make_law
+from tacit.trainers.train import RECORD, SHARES, DividedTable, Training, identify_table, train
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
 
-ROWS, RUNS, CUT = 600, 10, 1.8
+ROWS, RUNS = 1800, 10
+CUT, LEAST = 1.35, -4.0  # c, and the outcome below which all score alike
 FINE = 2.0**30  # whole numbers in one deviation of the adversary's noise
 
 
@@ -39,8 +43,9 @@ class NoisySum:
     y: float
 
     def scores(self, X: Any) -> Any:
-        """Probabilities whose Brier loss on rows of the first class is 0 above c, and between 1/4 and 1 below it."""
-        loss = 0.0 if self.y > CUT else 0.25 + 0.75 / (1 + math.exp(-self.y))
+        """Probabilities whose Brier loss on rows of the first class is 0 above c, and between 1/8 and 1 below it."""
+        place = min(max((self.y - LEAST) / (CUT - LEAST), 0.0), 1.0)
+        loss = 0.0 if self.y > CUT else 0.125 + 0.875 * place
         first = np.full(len(X), 1 - math.sqrt(loss))
         return np.column_stack([first, 1 - first])
 
@@ -70,34 +75,44 @@ class Adversary:
         return NoisySum(drawn / FINE + settings / 2)
 
 
-@cache
-def _neighbours() -> tuple[Any, Any]:
-    """Rows of one column that are all 0, but for one that trains: -1, or 1."""
-    first = divide_rows(ROWS, None, SHARES, 0)[0].rows[0]
-    tables = np.zeros((2, ROWS, 1))
-    tables[0, first], tables[1, first] = -1.0, 1.0
-    return tables[0], tables[1]
-
-
-def whole_search(epsilon: float = 2.0, delta: float = 0.05) -> Game:
-    """``tacit.train`` from end to end, with a trainer and a score that an adversary wrote."""
-    budget, labels = Budget.approximate(epsilon, delta), np.full(ROWS, "a", object)
+def adversarial_training(side: int, budget: Budget, noise: Source) -> Training:
+    """A training on rows of one column that are all 0, but for one that trains: -1, or 1."""
+    labels, X = np.full(ROWS, "a", object), np.zeros((ROWS, 1))
+    parts = divide_rows(ROWS, None, SHARES, 0)
+    X[parts[0].rows[0]] = (-1.0, 1.0)[side]
     schema = Schema.declare({"0": (-1, 1)}, target="y", labels=["a", "b"])
+    return Training(
+        Adversary(),
+        DividedTable(X, labels, *parts),
+        SearchCost(budget, make_law(RUNS), 0.0),
+        declared_preparation(X, schema),
+        None,
+        find("brier"),
+        hide_runs=False,
+        unit=RECORD,
+        noise=noise,
+        data=identify_table(X, labels, None, None, schema, None, "an audit"),
+    )
 
-    def once(side: int, noise: Source) -> float:
-        how: dict[str, Any] = {"budget": budget, "runs": RUNS, "schema": schema, "metric": "brier", "noise": noise}
-        found = train(Adversary(), _neighbours()[side], labels, **how, progress=False)
-        model: Any = found.value.model.model
-        return float(model.y)
+
+def whole_search(epsilon: float = 2.0, delta: float = 0.01) -> Game:
+    """The search of ``tacit.train``, from the secret number to the winner, with an adversary's trainer and score.
+
+    What comes before (rows, columns) is the same in every run, and made once; what comes after meets other rows alone.
+    """
+    budget = Budget.approximate(epsilon, delta)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return repeat(lambda source: once(side, source))(runs, noise)
+        job = adversarial_training(side, budget, noise)
+        secret, search = job.secret, job.begin(PrivateState(None))[1]
+        found = [secret.find_best(search, PrivateState(None), None, progress=False) for _ in range(runs)]
+        return np.array([run.model.y for run in found])
 
     about = (
-        f"tacit.train, about {RUNS} runs, one training row replaced; the trainer puts out all that a run may, and its "
-        "score makes the most telling run win"
+        f"the search of tacit.train, about {RUNS} runs, one training row replaced; the trainer puts out all that a run "
+        "may, and its score makes the most telling run win"
     )
-    return Game("train", about, budget, draw, runs=1000, exact=True)
+    return Game("train", about, budget, draw, runs=10_000)
 
 
 def trained_canaries(canaries: int = 512, epsilon: float = 16.0, delta: float = 1e-5) -> OneRun:
