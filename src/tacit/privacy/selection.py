@@ -28,6 +28,7 @@ off; all that follows adds up positive numbers. SHIFT, on every s_j and w_j, is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +41,7 @@ from tacit.privacy.published_selection import renyi_selection
 from tacit.privacy.run_laws import Fixed, NegativeBinomial, PoissonRuns, RunLaw
 
 Floats = NDArray[np.float64]
+Lines = tuple[Floats, Floats, Floats]
 
 SHIFT = 1e-9  # relative, on every weight and breakpoint
 MARGIN = 2.0**-50  # eight units of rounding
@@ -70,7 +72,7 @@ class SelectedProfile:
     @cached_property
     def shifts(self) -> tuple[Floats, Floats]:
         """The weights w_j and the shifts log s_j of the sum above."""
-        return _spread(*_breakpoints(*_curve(self.base, self.law)))
+        return thin_weights(*hull_weights(*_curve(self.base, self.law)))
 
     def _forward(self, eps: Floats) -> Floats:
         weights, shifts = self.shifts
@@ -130,7 +132,7 @@ def _crossings(side: Profile, levels: list[float]) -> list[float]:
     return found
 
 
-def _tails(base: Profile, mean: float) -> tuple[Floats, Floats, Floats]:
+def lines_of(base: Profile, mean: float) -> Lines:
     """For each line: its slope x = e^s, its height d at t = 0, and c with 1 - G = x (1-t) - c."""
     s = _slopes(base, mean)
     x, low = np.exp(s), s <= 0
@@ -142,30 +144,43 @@ def _tails(base: Profile, mean: float) -> tuple[Floats, Floats, Floats]:
 
 def _curve(base: Profile, law: RunLaw) -> tuple[Floats, Floats]:
     """Points (a, b), from t = 1 to t = 0, such that every (a(t), b(t)) is left of and above the path through them."""
-    lines = _tails(base, law.mean)
+    lines = lines_of(base, law.mean)
+    t, u = place_points(lambda t, u: _both(law, lines, t, u)[:2], FINE)
+    return _hull_points(t, u, *_both(law, lines, t, u))
+
+
+def place_points(both: Callable[[Floats, Floats], tuple[Floats, Floats]], points: int) -> tuple[Floats, Floats]:
+    """Points t and u = 1 - t, from 0 to 1, most of them where a or b, as ``both`` gives them, change most."""
     half = np.geomspace(1e-20, 0.5, COARSE // 2)
     # places from -1 (t near 0) to 1 (t near 1), to be refined where a or b change most
     place = np.concatenate([np.linspace(-1, 0, COARSE // 2), np.linspace(0, 1, COARSE // 2)[1:]])
     t, u = np.concatenate([half, 1 - half[-2::-1]]), np.concatenate([1 - half, half[-2::-1]])
-    a, b, _ = _both(law, lines, t, u)
+    a, b = both(t, u)
     with np.errstate(divide="ignore"):
         log_a, log_b = np.log(np.maximum(a, 1e-15 * a[0])), np.log(np.maximum(b, 1e-15 * a[0]))
     change = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(log_a)) + np.abs(np.diff(log_b)))])
     even = change / change[-1] if change[-1] > 0 else np.linspace(0, 1, len(change))
-    where = np.interp(np.linspace(0, 1, FINE), 0.8 * even + 0.2 * (place + 1) / 2, place)
+    where = np.interp(np.linspace(0, 1, points), 0.8 * even + 0.2 * (place + 1) / 2, place)
     log_range = np.log(0.5 / 1e-20)
     small = 0.5 * np.exp(-np.abs(where) * log_range)
     t = np.concatenate([[0.0], np.where(where < 0, small, 1 - small), [1.0]])
     u = np.concatenate([[1.0], np.where(where < 0, 1 - small, small), [0.0]])
     keep = np.concatenate([[True], (np.diff(t) > 0) | (np.diff(u) < 0)])
-    t, u = t[keep], u[keep]
-    return _hull_points(t, u, *_both(law, lines, t, u))
+    return t[keep], u[keep]
 
 
-def _both(
-    law: RunLaw, lines: tuple[Floats, Floats, Floats], t: Floats, u: Floats
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """a(t) = f'(1-t), b(t) = f'(1-G(t)), at t and u = 1 - t, both falling in t; and whether b kept its digits.
+def _both(law: RunLaw, lines: Lines, t: Floats, u: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """a(t) = f'(1-t), b(t) = f'(1-G(t)), at t and u = 1 - t, both falling in t; and whether b kept its digits."""
+    G, V, lost = largest_share(lines, t, u)
+    a = np.maximum.accumulate(law.derivative(u, t)[::-1])[::-1]
+    b = np.minimum.accumulate(law.derivative(V, np.minimum(G, 1.0)))
+    # b changes by at most this many times as much as its argument, relatively; eta + 1 for negative binomial laws
+    steep = law.largest or (law.mean if isinstance(law, PoissonRuns) else 101)
+    return a, b, lost * steep <= 2e-11
+
+
+def largest_share(lines: Lines, t: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
+    """G(t), V = 1 - G(t) at t and u = 1 - t, and what share of V rounding may be.
 
     Each product and sum below is moved by MARGIN to the side on which G is too large and 1 - G too small.
     """
@@ -182,11 +197,7 @@ def _both(
         V[near] = np.maximum(all_lines[np.arange(len(best)), best], 0.0)
         G[near] = (1 - V[near]) * (1 + MARGIN)
         lost[near] = MARGIN * (u[near] * x[best] + c[best]) / np.maximum(V[near], TINY)
-    a = np.maximum.accumulate(law.derivative(u, t)[::-1])[::-1]
-    b = np.minimum.accumulate(law.derivative(V, np.minimum(G, 1.0)))
-    # b changes by at most this many times as much as its argument, relatively; eta + 1 for negative binomial laws
-    steep = law.largest or (law.mean if isinstance(law, PoissonRuns) else 101)
-    return a, b, lost * steep <= 2e-11
+    return G, V, lost
 
 
 def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats, exact: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -211,7 +222,7 @@ def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats, exact: NDArray[np.b
     return rising, np.minimum.accumulate(path_b)[::-1]
 
 
-def _breakpoints(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def hull_weights(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Weights and breakpoints of h: slopes of the greatest convex function through 0 and below the points (a, b)."""
     weights = np.diff(a, prepend=0.0)
     kept = weights > 0
@@ -224,7 +235,7 @@ def _breakpoints(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return weights * (1 + SHIFT), slopes / (1 + above) * (1 - SHIFT)
 
 
-def _spread(weights: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+def thin_weights(weights: Floats, slopes: Floats) -> tuple[Floats, Floats]:
     """Fewer breakpoints: each weight divided between the two kept next to it, its mean unchanged, which raises h."""
     edges = np.unique(slopes)
     if len(edges) > ATOMS:
