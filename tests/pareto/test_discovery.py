@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,18 @@ def test_a_study_whose_epsilons_follow_another_formula_is_refused(tmp_path: Path
     discover(Toy(), delta=1e-6, trials=3, storage=storage)
     with pytest.raises(BadInput, match="formula has changed"):
         discover(Changed(), delta=1e-6, trials=4, storage=storage)
+
+
+def test_every_stored_epsilon_is_computed_again_when_a_study_goes_on(tmp_path: Path) -> None:
+    discover(Toy(), delta=1e-6, trials=12, storage=f"sqlite:///{tmp_path}/study.db")
+    for number in range(12):  # one at a time, those in the middle too
+        changed = tmp_path / f"{number}.db"
+        changed.write_bytes((tmp_path / "study.db").read_bytes())
+        with closing(sqlite3.connect(changed)) as file, file:
+            one = "trial_id = (SELECT trial_id FROM trials WHERE number = ?) AND objective = 0"
+            file.execute(f"UPDATE trial_values SET value = value * 1.01 WHERE {one}", (number,))
+        with pytest.raises(BadInput, match=f"trial {number} of this study has epsilon .* formula has changed"):
+            discover(Toy(), delta=1e-6, trials=13, storage=f"sqlite:///{changed}")
 
 
 def test_a_killed_process_leaves_a_trial_that_take_over_closes(tmp_path: Path) -> None:
