@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import BadInput, MissingExtra
+from tacit.pareto import discover
+from tacit.space import Choice, Float, Int
 from tacit.trainers.opacus import OpacusModel
 
 THERE = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
@@ -91,3 +93,32 @@ def test_it_learns_and_repeats_by_seed(mode: str) -> None:
     found = algorithm.utilities(asked, [1, 1])
     assert found[0] == found[1] > 0.6
     assert algorithm.each_utility(asked, 1).mean() == found[0]
+
+
+@needs_opacus
+def test_the_module_and_the_optimiser_are_made_from_the_parameters() -> None:
+    import torch
+
+    made: list[tuple[int, type]] = []
+
+    def make(params: dict[str, Any]) -> Any:
+        width = params["width"]
+        return torch.nn.Sequential(torch.nn.Linear(3, width), torch.nn.ReLU(), torch.nn.Linear(width, 3))
+
+    def optimiser(parameters: Any, params: dict[str, Any]) -> Any:
+        found = (torch.optim.Adam if params["adam"] else torch.optim.SGD)(parameters, lr=params["rate"])
+        made.append((params["width"], type(found)))
+        return found
+
+    space = {
+        "epochs": Int(1, 2), "lot": Int(30, 60), "rate": Float(0.01, 0.5), "variance": Float(1.0, 4.0),
+        "clip": Float(0.5, 2.0), "width": Int(2, 16), "adam": Choice([False, True]),
+    }  # fmt: skip
+    algorithm = OpacusModel(make, *examples(), *examples(), space=space, optimiser=optimiser)
+    wide, narrow = ({**PARAMS, "width": 16, "adam": True}, {**PARAMS, "width": 2, "adam": False})
+    modules = [algorithm.train(p, [0]).reveal()[0] for p in (wide, narrow)]
+    assert [m[0].out_features for m in modules] == [16, 2]
+    assert made == [(16, torch.optim.Adam), (2, torch.optim.SGD)]
+    assert len(set(algorithm.epsilons([wide, narrow], 1e-5))) == 1  # neither costs privacy
+    front = discover(algorithm, delta=1e-5, trials=3, startup=2)
+    assert all({"width", "adam"} <= p.params.keys() for p in front.tested)
