@@ -11,8 +11,12 @@ from pareto_toys import Noisy, Toy
 from tacit import Budget, Simulation
 from tacit.errors import BadInput
 from tacit.pareto import Front, Point, PrivateTest, discover
+from tacit.pareto.estimates import ErrorModel, scatter
+from tacit.pareto.surrogate import Scale
+from tacit.space import Space
 
 LABEL = "no sampling, one record replaced"
+SPACE = Space(Toy().space)
 
 
 def front_of(*pairs: tuple[float, float], **about: object) -> Front:
@@ -80,3 +84,34 @@ def test_a_private_point_is_placed_with_its_noise() -> None:
     front = discover(Toy(), delta=1e-6, trials=20, startup=8, private=private)
     assert front.noise == pytest.approx(math.sqrt(20) / (2000 * 2.0))
     assert all(p.low <= Toy().utility(p.params, 0) <= p.high for p in front.tested)  # type: ignore[operator]
+
+
+def uneven(seed: int, runs: int) -> tuple[list[Point], list[float]]:
+    """Points whose runs scatter by 0.05 at epsilon 0.05 and 30 times less at 1.5, and the true means."""
+    rng = np.random.default_rng(seed)
+    cube, epsilons = rng.random((30, 3)), np.geomspace(0.05, 5.0, 30)
+    truth = [0.6 + 0.15 * e / (0.3 + e) + 0.02 * x for e, x in zip(epsilons, cube[:, 1], strict=True)]
+    drawn = [rng.normal(t, 0.05 * 0.05 / min(e, 1.5), runs) for t, e in zip(truth, epsilons, strict=True)]
+    params = SPACE.params(np.column_stack([1 - np.log(epsilons / 0.05) / np.log(100), cube[:, 1:]]))
+    return [Point.of(p, e, u.tolist()) for p, e, u in zip(params, epsilons, drawn, strict=True)], truth
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_intervals_hold_where_runs_scatter_unevenly(runs: int) -> None:
+    """Of 10 fronts, 300 points. Under 95% coverage fewer than 270 happen with probability below 1e-3."""
+    held = []
+    for seed in range(10):
+        points, truth = uneven(seed, runs)
+        error, low, high = ErrorModel.of(SPACE, points, 0.0).errors(SPACE.features([p.params for p in points]))
+        held += [a <= 1 - t <= b for a, b, t in zip(low, high, truth, strict=True)]
+        assert ((low <= error) & (error <= high)).all()
+    assert np.mean(held) >= 0.90
+
+
+def test_scatter_is_told_by_runs_and_falls_with_epsilon() -> None:
+    points, _ = uneven(3, 3)
+    found = np.sqrt(scatter(points, Scale("linear")) * 3)
+    true = np.array([0.05 * 0.05 / min(p.epsilon, 1.5) for p in points])
+    assert np.median(np.abs(np.log(found / true))) < 0.7
+    assert found[0] > 5 * found[-1]
+    assert not scatter([Point.of(p.params, p.epsilon, [0.5, 0.5]) for p in points], Scale("logit")).any()

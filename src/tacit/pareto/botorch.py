@@ -56,7 +56,7 @@ class BoTorchSampler(DParetoSampler):
         self, done: Sequence[FrozenTrial], failed: Sequence[FrozenTrial], running: Sequence[FrozenTrial], salt: int
     ) -> Params:
         import torch
-        from botorch.optim import optimize_acqf
+        from botorch.optim.optimize import optimize_acqf
 
         box = torch.tensor([[0.0] * self.space.dimensions, [1.0] * self.space.dimensions], dtype=torch.float64)
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
@@ -71,7 +71,8 @@ class BoTorchSampler(DParetoSampler):
         from botorch.acquisition.multi_objective.logei import qLogExpectedHypervolumeImprovement
         from botorch.acquisition.multi_objective.objective import GenericMCMultiOutputObjective
         from botorch.fit import fit_gpytorch_mll
-        from botorch.models import ModelListGP, SingleTaskGP
+        from botorch.models.gp_regression import SingleTaskGP
+        from botorch.models.model_list_gp_regression import ModelListGP
         from botorch.sampling.normal import SobolQMCNormalSampler
         from botorch.utils.multi_objective.box_decompositions import FastNondominatedPartitioning
         from gpytorch.mlls import SumMarginalLogLikelihood
@@ -90,10 +91,11 @@ class BoTorchSampler(DParetoSampler):
         model = ModelListGP(*(SingleTaskGP(X, Z[:, i : i + 1]) for i in range(2)))
         fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
         corner = -torch.tensor(self.reference, dtype=torch.float64)
+        boxes: Any = FastNondominatedPartitioning(corner, negate(Z))
         return qLogExpectedHypervolumeImprovement(
             model,
             corner,
-            FastNondominatedPartitioning(corner, negate(Z)),
+            boxes,
             SobolQMCNormalSampler(torch.Size([self.draws]), seed=salt),
             objective=GenericMCMultiOutputObjective(negate),
             X_pending=pending if running else None,
