@@ -71,7 +71,7 @@ def plan_command(
             records, dimensions, bounds, spread = _measure_table(table, target, model, spread, about)
         given = {"table": table, "target": target, "model": model, "metric": metric, "person": person}
         words = " ".join(f"--{k} {v}" for k, v in given.items() if v is not None)
-        words += f" --bounds {bounds[0]:g} {bounds[1]:g}" if about["bounds"] is not None else ""
+        words += f" --bounds {bounds[0]:g} {bounds[1]:g}" if bounds and about["bounds"] is not None else ""
     if records is None:
         raise BadInput("a plan needs --records, the number of private records, or --table FILE with --target COLUMN")
     bounds = (0.0, 1.0) if bounds is None else bounds
