@@ -9,6 +9,8 @@ import pytest
 
 from tacit.errors import BadInput
 from tacit.pareto import Comparison, Front, Point
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.operating import at_most
 
 LABEL = "no sampling, one record replaced"
 
@@ -30,6 +32,16 @@ def test_fronts_of_different_kinds_are_refused_unless_mixed() -> None:
         Comparison({"not": "a front"})  # type: ignore[dict-item]
     with pytest.raises(BadInput):
         Comparison([])
+
+
+def test_private_fronts_on_one_chart_state_what_all_of_them_cost() -> None:
+    """They may have looked at the same test records: the epsilon of one would promise too much."""
+    stated = Guarantee(Budget.gdp(0.25), "one test record replaced")
+    fronts = [front_of((1.0, 0.5), name=name, guarantee=stated) for name in ("a", "b", "c", "d")]
+    assert f"test epsilon {at_most(Budget.gdp(0.5).epsilon(1e-6), 4)}" in Comparison(fronts).plot().svg
+    assert f"test epsilon {at_most(Budget.gdp(0.25).epsilon(1e-6), 4)}" in fronts[0].plot().svg
+    other = front_of((1.0, 0.5), name="e", guarantee=Guarantee(Budget.gdp(0.25), "one person replaced"))
+    assert "each front by itself" in Comparison([*fronts, other]).plot().svg
 
 
 def test_fronts_of_one_kind_are_compared(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 from each import each
@@ -214,3 +215,17 @@ def test_quoting_elsewhere_changes_nothing_else():
     moved = guarantee.at(1e-9)
     assert moved.quoted() == (Budget.gdp(1.0).epsilon(1e-9), 1e-9)
     assert moved.at(guarantee.delta) == guarantee
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget.gdp(0.5), Budget.zcdp(0.0123456789), Budget.approximate(1.23412, 1.23456712e-6)]
+)
+def test_what_is_printed_promises_no_more_than_what_is_proved(budget: Budget) -> None:
+    """A number that is rounded to the nearest may be less than it is."""
+    made = Guarantee(budget)
+    epsilon, delta = made.quoted() or (0.0, 0.0)
+    numbers = [float(n) for n in re.findall(r"(?:epsilon|delta|mu|rho) = ([0-9.e+-]+[0-9])", made.describe()[0])]
+    assert numbers[0] >= epsilon * (1 - 1e-9)
+    assert numbers[1] >= delta * (1 - 1e-9)
+    assert all(n >= budget.amount * (1 - 1e-9) for n in numbers[2:])
+    assert "epsilon = 1, delta = 1e-06" in str(Guarantee(Budget.gdp(Budget.approximate(1.0, 1e-6).mu())))

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tacit.charts.fronts import FrontChart, FrontLine
-from tacit.errors import choice
+from tacit.errors import TacitError, choice
+from tacit.privacy.accounting import compose
+from tacit.privacy.operating import at_most
 
 if TYPE_CHECKING:
     from tacit.pareto.front import Front, Point
@@ -63,8 +65,16 @@ def _front_line(front: Front, show: str, longer: str) -> FrontLine:
 
 
 def _who(fronts: Sequence[Front]) -> str:
+    """Who may see it. Private fronts may have looked at the same test records: their costs are added up."""
     if all(f.private for f in fronts):
-        stated = min(fronts, key=lambda f: f.name).guarantee
+        several = f", all {len(fronts)} fronts together" if len(fronts) > 1 else ""
+        try:
+            stated = compose([f.guarantee for f in fronts]) if several else fronts[0].guarantee
+        except TacitError:  # of different units, or notions that need a delta to be named
+            return "PRIVATE: each front by itself, for its own test records; not for training records."
         epsilon, delta = stated.quoted() or (0.0, 0.0)
-        return f"PRIVATE: test epsilon {epsilon:.4g}, delta {delta:g}, for the test records; not for training records."
+        shown = at_most(epsilon * (1 - 1e-9), 4)
+        return (
+            f"PRIVATE: test epsilon {shown}, delta {delta:g}, for the test records{several}; not for training records."
+        )
     return "NOT PRIVATE: only for people who may see the data. Guarantee: none."

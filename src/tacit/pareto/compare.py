@@ -19,7 +19,8 @@ class Comparison:
 
     Fronts of different labels or deltas are refused unless ``mixed=True``; then each is labelled wherever it is shown.
 
-    Guarantee. The weakest of its fronts: one exact front makes the whole not private.
+    Guarantee. That of its fronts composed: one exact front makes the whole not private, and several private ones may
+    have looked at the same test records, whose epsilon is then that of all together.
     """
 
     def __init__(self, fronts: Mapping[str, Front] | Sequence[Front], *, mixed: bool = False) -> None:
