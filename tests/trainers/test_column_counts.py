@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from tacit.privacy.mechanisms import LATTICE
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.trainers.column_counts import EDGES, GROUPS, ColumnCounts, believe, place_cuts, read_column
+from tacit.privacy.profiles import GaussianProfile
+from tacit.trainers.column_counts import EDGES, FINE, GROUPS, ColumnCounts, believe, place_cuts, read_column
 
 
 class Spy:
@@ -16,10 +18,12 @@ class Spy:
     simulated = True
 
     def __init__(self) -> None:
-        self.seen: list[int] = []
+        self.seen: list[float] = []
+        self.scales: list[float] = []
 
     def gaussian_whole(self, value: int, scale: float) -> int:
-        self.seen.append(value)
+        self.seen.append(value / FINE)
+        self.scales.append(scale)
         return value
 
 
@@ -42,6 +46,30 @@ def test_one_cell_replaced_moves_the_counts_by_less_than_their_noise_allows(othe
         assert moved.max(initial=0) <= 1
         assert abs(words) <= 1
         assert (moved**2).sum() / 2 + words**2 <= 2
+
+
+def needed_mu(scale: float) -> float:
+    """The least mu, as a multiple of 1 / scale, that covers a discrete Gaussian of this scale moved by one."""
+    x = np.arange(-40 * int(scale), 40 * int(scale) + 1)
+    weights = np.exp(-(x**2) / (2 * scale**2))
+    here, there = (np.pad(weights / weights.sum(), pad) for pad in ((0, 1), (1, 0)))
+    epsilons = np.linspace(0.0, 3 / scale, 300)
+    exact = np.array([np.maximum(here - np.exp(e) * there, 0.0).sum() for e in epsilons])
+    low, high = 0.5, 2.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        fits = (exact <= GaussianProfile(middle / scale).delta(epsilons)).all()
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
+def test_the_noise_is_fine_enough_to_cost_what_a_continuous_one_does() -> None:
+    """A discrete Gaussian of scale s costs 1 + 1/(24 s^2) times the mu; the scale leaves a margin of 4 LATTICE."""
+    for scale in (3.0, 6.0):
+        assert needed_mu(scale) - 1 == pytest.approx(1 / (24 * scale**2), rel=0.05)
+    spy = Spy()
+    ColumnCounts(1, 5.0, 1e-9).describe("c", ["north"] * 50 + list(range(30)), spy)  # type: ignore[arg-type]
+    assert 1 / (24 * min(spy.scales) ** 2) < 4 * LATTICE
 
 
 def test_a_coarse_bin_is_a_factor_of_ten() -> None:

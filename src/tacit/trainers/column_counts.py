@@ -35,6 +35,7 @@ PER_DECADE, SMALLEST, LARGEST = 8, -6, 12  # magnitudes from 1e-6 to 1e12, eight
 SURE, CLEAR = 4.0, 3.0  # standard deviations above which a coarse count is believed, and a fine one within it
 SHARE = 0.15  # of the rows, about, between two cuts
 MOST_WORDS = 100  # of one column
+FINE = 1 << 20  # noise is drawn in parts of a row, on a lattice far finer than itself
 
 
 def make_edges() -> Floats:
@@ -108,10 +109,15 @@ class ColumnCounts:
         order = [int(i) for i in np.argsort(-noisy, kind="stable") if noisy[i] >= self.threshold][:MOST_WORDS]
         return {found[i]: float(noisy[i]) for i in order}
 
-    def add_noise(self, counts: NDArray[Any], noise: Source, scale: float) -> NDArray[np.int64]:
+    def add_noise(self, counts: NDArray[Any], noise: Source, scale: float) -> Floats:
+        """Noisy counts. On whole counts the noise would be coarse: a discrete Gaussian of scale s costs 1 + 1/(24 s^2)
+        times as much mu as a continuous one."""
+        whole = np.asarray(counts, np.int64) * FINE
         if noise is EXACT:
-            return np.asarray(counts, np.int64) + gaussian_integers(scale, len(counts))
-        return np.array([noise.gaussian_whole(int(c), scale) for c in counts], np.int64)
+            drawn = whole + gaussian_integers(scale * FINE, len(whole))
+        else:
+            drawn = np.array([noise.gaussian_whole(int(c), scale * FINE) for c in whole], np.int64)
+        return np.asarray(drawn / FINE, float)
 
 
 def read_column(cells: Any) -> tuple[Floats, NDArray[Any]]:
