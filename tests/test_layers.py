@@ -27,7 +27,7 @@ ALLOWED = {
     "identity": {"errors", "files"},
     "locks": {"errors", "files"},
     "space": {"errors"},
-    "objective": {"errors", "metrics"},  # the type of a reading
+    "objective": {"errors", "schema", "metrics"},  # cells that are no numbers; the type of a reading
     "schema": {"errors", "schema"},
     "persons": {"errors", "schema"},
     "metrics": {"errors", "objective", "persons", "schema", "metrics"},

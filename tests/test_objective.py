@@ -12,6 +12,7 @@ import pytest
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective, import_object
+from tacit.persons import PersonLosses
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
 from tacit.run.shards import Shards, loss_total
@@ -43,6 +44,23 @@ def test_losses_that_fail_on_conversion_are_named_without_their_message(function
     with pytest.raises(ObjectiveError) as caught:
         loss_total(Objective(function, 3, (0, 1)), BoundedMean(3, (0, 1), budget=Budget.gdp(1.0)), {})
     assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("odd", [None, 10**400, "n/a", [0.5], object()], ids=["None", "huge", "word", "list", "thing"])
+def test_one_record_without_a_number_has_a_missing_loss_and_stops_nothing(odd: object) -> None:
+    """A list with a None in it is an array of objects: refusing it would tell of that record."""
+    answer = np.empty(3, object)
+    answer[:] = [0.25, odd, 1]
+    mean = BoundedMean(3, (0, 1), budget=Budget.gdp(1.0))
+    wanted = mean.total(np.array([0.25, np.nan, 1.0]))
+    for function in (
+        lambda p: answer,
+        Shards([lambda p: answer]),
+        PersonLosses(lambda p: answer, np.arange(3), 3, (0, 1)),
+    ):
+        assert loss_total(Objective(function, 3, (0, 1)), mean, {}) == wanted
+    with pytest.raises(ObjectiveError):
+        Objective(lambda p: [None] * 3, 3, (0, 1)).losses({})
 
 
 @pytest.mark.parametrize(
