@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type_and_shape
+from tacit.schema.cells import read_losses
 
 if TYPE_CHECKING:
     from tacit.metrics.reading import Reading
@@ -73,11 +74,12 @@ class Objective:
     def losses(self, params: dict[str, Any]) -> np.ndarray[Any, Any]:
         """One number per record, shape (records,). Private.
 
-        Edges. What the user's function raised is named by type and place, never by message, which may quote a record.
+        Edges. What the user's function raised is named by type and place, never by message, which may quote a record. A
+        None among numbers is a missing loss.
         """
         answer = call_without_message(self.function, params)
         try:
-            array = np.asarray(answer)
+            array = read_losses(np.asarray(answer))
         except Exception:  # lists of different lengths, or an answer that is computed only now and may quote a record
             array = np.empty((0, 0))
         if array.ndim == 0:

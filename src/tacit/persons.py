@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput, ObjectiveError, type_and_shape
-from tacit.schema.cells import distinct, read_cells, read_number, read_words
+from tacit.schema.cells import distinct, read_cells, read_losses, read_number, read_words
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ class PersonLosses:
 
     def __call__(self, params: Any) -> Any:
         answer = self.function(params)
-        rows = np.asarray(answer)
+        rows = read_losses(np.asarray(answer))
         if rows.shape != self.owners.shape or rows.dtype.kind not in "fiub":
             raise ObjectiveError(
                 f"with groups the objective must return one number per row, shape {self.owners.shape}, got "

@@ -140,10 +140,8 @@ class GaussianProcess:
         s2 = _noises(self.noise if noise is None else noise, m)
         if not m:
             return
-        rows = self.whiten(self.kernel(self.points, X)) if t else np.empty((0, m))
-        S = self.kernel(X, X)
-        if t:
-            S -= rows.T @ rows
+        rows = self.whiten(self.kernel(self.points, X))
+        S = self.kernel(X, X) - rows.T @ rows
         S[np.diag_indices(m)] += s2
         try:
             F = cholesky(S, lower=True, overwrite_a=True, check_finite=False)

@@ -162,14 +162,12 @@ class _Evidence:
         self._diagonal = np.arange(n) * (n + 1)
         self._half = np.where(i == j, 0.5 * (1.0 + JITTER), 1.0)
         self._K = np.zeros(n * n)
-        self._square = self._K.reshape(n, n).T  # in Fortran order, for LAPACK to work in
-        self._constant = 0.5 * n * math.log(2 * math.pi)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         self.evaluations += 1
         n, d = len(self.z), self.kernel.dimensions
         away = (theta - self.prior.centre) / self.prior.deviation
-        loss, slope = 0.5 * float(away @ away) + self._constant, away / self.prior.deviation
+        loss, slope = 0.5 * float(away @ away), away / self.prior.deviation
         if not n:
             return loss, slope
         kernel = self.kernel.with_log_parameters(theta[: d + 1])
@@ -180,11 +178,13 @@ class _Evidence:
         flat[self._at] = v * g
         flat[self._diagonal] *= 1.0 + JITTER
         flat[self._diagonal] += self.known + added
-        factor, failed = dpotrf(self._square, lower=1, clean=0, overwrite_a=1)
+        K = flat.reshape(n, n).T
+        factor, failed = dpotrf(K, lower=1, clean=0, overwrite_a=1)
         if failed:  # rounding swallowed the jitter: the line search turns back
             return 1e10, np.zeros_like(theta)
         alpha, _ = dpotrs(factor, self.z, lower=1)
-        loss += 0.5 * float(self.z @ alpha) + float(np.log(flat[self._diagonal]).sum())
+        logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
+        loss += 0.5 * (float(self.z @ alpha) + logdet + n * math.log(2 * math.pi))
         # From here on flat holds W: LAPACK works in its memory.
         W, _ = dpotri(factor, lower=1, overwrite_c=1)
         dsyr(-1.0, alpha, a=W, lower=1, overwrite_a=1)

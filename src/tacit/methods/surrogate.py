@@ -52,18 +52,13 @@ class Surrogate:
         self._fitted_on = self._searched_on = 0  # observations at the last fit, and at the last one from several places
 
     def model(self, X: Array, y: Array, *, final: bool = False) -> GaussianProcess:
-        """The posterior given y (n,) at features X (n, features); refitted when y has grown by half, and at each of the first.
+        """The posterior given y (n,) at features X (n, features); refitted when y has grown by half.
 
         When it has doubled, other places than the last fit are tried too. Refitting at a twentieth, and trying other
         places up to 20 observations, found nothing better on surfaces of 2, 4 and 6 parameters.
         """
-<<<<<<< Updated upstream
         n, warm = len(y), None if final else self._fitted
         if warm is None or n >= self._fitted_on + max(1, n // 3):
-=======
-        n, warm = len(y), None if final and len(y) >= FEW else self._fitted
-        if warm is None or 2 * n >= 3 * self._fitted_on or n > self._fitted_on < 4:
->>>>>>> Stashed changes
             kernel = Matern52((0.5 * math.sqrt(X.shape[1]),) * X.shape[1])
             afresh = warm is None or n >= 2 * self._searched_on
             self._fitted = fit(kernel, X, y, noise=self.noise, warm=warm, restarts=2 if afresh else 0)

@@ -25,6 +25,7 @@ from tacit.errors import ObjectiveError, type_and_shape
 from tacit.objective import call_without_message
 from tacit.privacy.gradient_mean import Clipped
 from tacit.privacy.mean import BoundedMean
+from tacit.schema.cells import read_losses
 
 LOST = {
     "ActorDiedError", "ActorUnavailableError", "ActorUnschedulableError", "BrokenExecutor", "CancelledError",
@@ -79,7 +80,7 @@ class Reducer:
         answer = call_without_message(act, model)
         blocks = iter([answer]) if hasattr(answer, "__len__") or not hasattr(answer, "__next__") else answer
         while (block := call_without_message(lambda _: next(blocks, None), None)) is not None:
-            losses = call_without_message(np.asarray, block)  # what is computed on conversion may quote a record
+            losses = read_losses(call_without_message(np.asarray, block))  # what is computed then may quote a record
             if losses.ndim != 1 or losses.dtype.kind not in "fiub":
                 raise ObjectiveError(
                     f"a shard must return one number per record in one dimension, got {type_and_shape(losses)}"

@@ -79,6 +79,20 @@ def _read_numbers(cells: Cells) -> tuple[NDArray[np.float64], Mask]:
     return _each(listed, read_number, np.nan, float)
 
 
+def read_losses(losses: Cells) -> Cells:
+    """Losses that are held as objects because of some of them, a None or a whole number past all bits, as floats.
+
+    Others are left as they are, and so are objects of which none is a number: one record of several makes no such.
+
+    >>> read_losses(np.array([0.5, None, 10**400], object)).tolist()
+    [0.5, nan, nan]
+    """
+    if losses.dtype != object or losses.ndim != 1 or not len(losses):
+        return losses
+    numbers = read_numbers(losses)[0]
+    return losses if np.isnan(numbers).all() else numbers
+
+
 def _each(listed: list[Any], read: Callable[[Any], Any], missing: Any, dtype: Any) -> tuple[Any, Mask]:
     """Every cell by itself; ``read`` answers None for a strange cell, and so counts one whose own code fails."""
 

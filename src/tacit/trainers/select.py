@@ -30,6 +30,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import Profile
 from tacit.privacy.release import Release, plain
 from tacit.run.private_state import PrivateState
+from tacit.schema.cells import read_losses
 from tacit.space import Params, Space
 from tacit.trainers.runs import Run, draw_params
 from tacit.trainers.search_cost import SearchCost, make_law
@@ -185,7 +186,7 @@ class OwnSearch:
             if self.profile is not None and not self.base.table.covers(self.profile(params, self.base)):
                 raise BadInput("the stated profile is above the base")
             model, losses = self.objective(dict(params), self.base)
-            return Run(params, self.mean.draw(self.mean.prepare(losses)), model)
+            return Run(params, self.mean.draw(self.mean.prepare(read_losses(np.asarray(losses)))), model)
         except Exception:
             if self.noise.simulated:
                 raise

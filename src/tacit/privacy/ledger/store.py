@@ -24,20 +24,13 @@ SCHEMA = 1
 PATIENCE = 60  # seconds to wait for another process to finish its charge
 CREATION = 7_236_142_001  # any fixed number: the PostgreSQL lock under which tables and ledgers are made
 
-# Doubles travel as text: 3 extra digits make them exact whatever the server's default. What is written is committed
-# without waiting for the disk, so that the next process can have the ledger meanwhile, and then waited for: see KEEP.
-SETTINGS = (
-    "SELECT set_config('extra_float_digits', '3', true), set_config('synchronous_commit', 'off', true), "
-    f"set_config('lock_timeout', '{PATIENCE}s', true)"
-)
-
-# A debit must outlive a power cut, or a draw could follow one that is lost. The log of a server is one sequence, written
-# to disk, and to standbys, in its order: when this commit has waited, everything committed before it is there. Those of
-# many processes wait for one write together. A stricter setting than 'on' is left alone.
-KEEP = (
-    "SELECT CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
-    "THEN set_config('synchronous_commit', 'on', true) END, pg_logical_emit_message(true, 'tacit', '')"
-)
+# A commit must outlive a power cut, or a draw could follow a debit that is lost. A stricter setting is left alone.
+# Doubles travel as text: 3 extra digits make them exact whatever the server's default.
+SETTINGS = sa.text(
+    "SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', :wait, true), "
+    "CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
+    "THEN set_config('synchronous_commit', 'on', true) END"
+).bindparams(wait=f"{PATIENCE}s")
 
 
 _secrets: dict[str, str] = {}  # addresses without a password, and with it: in this process alone
@@ -104,8 +97,7 @@ class Database:
 
     def _begin(self, connection: Connection) -> None:
         if self.path is None:
-            keep = connection.get_execution_options().get("keep")
-            connection.exec_driver_sql(KEEP if keep else SETTINGS)
+            connection.execute(SETTINGS)
         else:
             write = connection.get_execution_options().get("write")
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -134,9 +126,6 @@ class Database:
         with self.translate_errors("written", " Nothing was released."), engine.connect() as connection:
             with connection.begin():
                 yield connection
-            if self.path is None:
-                with connection.execution_options(keep=True).begin():
-                    pass
             if connection.info.get("warned"):
                 raise LedgerError(
                     f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
