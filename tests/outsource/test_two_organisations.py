@@ -19,7 +19,7 @@ TACIT = [sys.executable, "-c", "from tacit.cli import main; main()"]
 
 
 @pytest.fixture
-def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def lines(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The bank serves; the consultancy is in a folder with what it was handed. The words of the modeler's line."""
     bank, consultancy = tmp_path / "bank", tmp_path / "consultancy"
     bank.mkdir()
@@ -31,6 +31,7 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     words = ["--evaluate", "y", "--scale", "1", "--queries", "12", "--modeler", "alice", "--port", port, "--yes"]
+    words += getattr(request, "param", [])
     made = run("curator", "init", "rows.csv", *words, "--json").json
     shutil.copytree(made["hand_over"], consultancy)
     program, *words = shlex.split(made["serve"])
@@ -64,3 +65,8 @@ def test_two_organisations_get_by_with_what_is_printed(lines: list[str]) -> None
     said = run(*[word if word != "certificate.pem" else "nope.pem" for word in lines])
     assert (said.code, said.out) == (2, "")
     assert "the authority nope.pem cannot be used: No such file" in said.err
+
+
+@pytest.mark.parametrize("lines", [["--bounds", "-20", "0", "--answer-mu", "4"]], indirect=True)
+def test_whoever_gets_noisy_answers_is_told_how_noisy(lines: list[str]) -> None:
+    assert ", an answer with noise ±5, after 12 queries" in run(*lines).out

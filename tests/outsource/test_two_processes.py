@@ -135,6 +135,7 @@ def test_a_study_survives_the_death_of_the_curator(tmp_path: Path, certificate: 
     out, _ = modeler.communicate(timeout=300)
     found = json.loads(out)
     assert modeler.returncode == 0
+    assert found["noise"] == pytest.approx(5.0, rel=1e-3)  # the width of the bounds over mu: the value carries it
     rows = [a["row"] for a in found["answers"]]
     assert len(rows) == len(set(rows)) == 24
     # nothing lost: the curator tells the same answers; nothing paid twice: one charge a row and one for the table

@@ -65,5 +65,6 @@ def run_command(
         found = Modeler(client, **wanted, progress=tell).run(trials)
     if found.ended:
         remark(f"{found.ended}; what follows is the best of {found.trials} of {trials} queries", quiet)
-    text = f"best row {found.row}: {found.value:g} after {found.trials} queries\n{found.guarantee}"
+    noisy = f", an answer with noise ±{found.noise:.3g}," if found.noise else ""
+    text = f"best row {found.row}: {found.value:g}{noisy} after {found.trials} queries\n{found.guarantee}"
     print_result(found.to_json(), as_json, text)

@@ -61,6 +61,7 @@ class Found:
     answers: list[Answer] = field(repr=False)
     guarantee: Guarantee
     ended: str = ""  # why the search ended before all trials were made, if it did
+    noise: float = 0.0  # standard deviation of what the curator adds to each answer, the value among them
 
     @property
     def trials(self) -> int:
@@ -70,6 +71,7 @@ class Found:
         return {
             "row": self.row,
             "value": self.value,
+            "noise": self.noise,
             "trials": self.trials,
             "answers": [a.to_json() for a in self.answers],
             "guarantee": self.guarantee.to_json(),
@@ -147,7 +149,7 @@ class Modeler:
                     if self.progress:
                         self.progress(len(told), answer)
             row, value = search.best()
-        return Found(row, value, told, terms.whole, ended)
+        return Found(row, value, told, terms.whole, ended, terms.answer_noise)
 
 
 class _Search:
