@@ -65,3 +65,30 @@ def test_health_is_told_while_a_look_at_the_state_hangs(
     looking.join()
     monkeypatch.undo()
     assert http.get("/healthz").json() == {"status": "ok", "failing": []}
+
+
+def test_requests_that_wait_are_bounded_for_each_modeler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever has a token fills the memory while one evaluation takes hours."""
+    monkeypatch.setattr("tacit.outsource.curator.desk.EACH", 3)
+    go, rows = threading.Event(), some_rows(20)
+
+    def evaluate(row: object) -> float:
+        assert go.wait(60)
+        return 1.0
+
+    with Curator(rows, evaluate, epsilon=2.0, delta=1e-3) as slow, Tokens(tmp_path, environment="") as tokens:
+        app = create_app(slow, tokens, patience=0.01)
+        sent = {name: {"Authorization": f"Bearer {tokens.grant(name)}"} for name in ("alice", "bob")}
+        with TestClient(app, raise_server_exceptions=False) as http:
+
+            def ask(row: int, who: str = "alice") -> int:
+                query = {"request": f"request-{row}", "rows": [row]}
+                return int(http.post("/v1/queries", json=query, headers=sent[who]).status_code)
+
+            assert [ask(row) for row in range(5)] == [202, 202, 202, 429, 429]
+            assert ask(1) == 202  # it waits already
+            assert ask(9, "bob") == 202
+            go.set()
+            while ask(4) in (202, 429):
+                pass
+        assert {e.row for e in slow.exchanges()} == {0, 1, 2, 4, 9}

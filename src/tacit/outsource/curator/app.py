@@ -23,7 +23,7 @@ from tacit.outsource.protocol import wire
 from tacit.outsource.protocol.terms import Refused
 
 ABOUT = "A curator publishes a table that stands for private rows, and answers for single rows of it."
-STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422}
+STATUS = {"unknown row": 404, "limit": 403, "stopped": 403, "reused": 409, "rows": 422, "rate": 429}
 PATHS: tuple[str, ...] = (
     "/v1/study",
     "/v1/table",
@@ -143,8 +143,8 @@ def create_app(
     @app.post("/v1/queries", response_model=wire.Answers, responses={**refusals, 202: {"model": wire.Pending}})
     async def queries(query: wire.Query, request: Request) -> Any:
         request.state.audit.update(request=query.request, rows=query.rows[:20], count=len(query.rows))
-        waiting = asyncio.wrap_future(desk.submit(request.state.who, query.request, query.rows))
         try:
+            waiting = asyncio.wrap_future(desk.submit(request.state.who, query.request, query.rows))
             told = await asyncio.wait_for(asyncio.shield(waiting), patience)
         except TimeoutError:
             waiting.add_done_callback(lambda f: f.cancelled() or f.exception())

@@ -10,9 +10,10 @@ from functools import partial
 
 from tacit.errors import TacitError
 from tacit.outsource.curator import Curator, Result
-from tacit.outsource.protocol.terms import Answer
+from tacit.outsource.protocol.terms import Answer, Refused
 
 TOGETHER = 256  # requests in one commit
+EACH = 256  # requests of one modeler that may wait: they are kept in memory, however long an evaluation takes
 Key = tuple[str, str, tuple[int, ...]]
 """A modeler, the name of its request, its rows."""
 Waiting = tuple[Key, Future[list[Answer]]]
@@ -21,8 +22,9 @@ Waiting = tuple[Key, Future[list[Answer]]]
 class Desk:
     """Takes requests in order, many to a commit; whoever repeats one that is waiting waits with it.
 
-    Edges. Whatever an evaluation raises ends no more than its request. Should the thread end all the same, the next
-    request starts another one.
+    Edges. Of one modeler so many requests wait; one more is refused until one of them is answered. Whatever an
+    evaluation raises ends no more than its request. Should the thread end all the same, the next request starts another
+    one.
     """
 
     def __init__(self, curator: Curator) -> None:
@@ -38,6 +40,8 @@ class Desk:
         key = (modeler, request, tuple(rows))
         with self._alone:
             if key not in self._waiting:
+                if sum(1 for other, _, _ in self._waiting if other == modeler) >= EACH:
+                    raise Refused("rate", f"{EACH} requests of yours wait already. Nothing was evaluated")
                 self._waiting[key] = Future()
                 self._queue.put((key, self._waiting[key]))
             if not self.works():
