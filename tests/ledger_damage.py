@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+
+from sqlalchemy.engine import Connection
 
 from tacit.errors import BudgetRefused, LedgerError, LedgerTampered
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import digest
 
 BUDGET = Budget.pure(1.0)
@@ -99,3 +105,29 @@ def flip_many(original: Path, folder: Path, many: int, seed: int) -> Counter[str
 def lengths(size: int, step: int) -> list[int]:
     edges = {page + k for page in range(0, size, PAGE) for k in (-1, 0, 1) if 0 <= page + k < size}
     return sorted({*range(0, 110, 10), 1, 2, 99, 100, 101, 511, 512, 513, size - 1, *edges, *range(0, size, step)})
+
+
+def leave_hot_journal(path: Path) -> None:
+    """Charge "icu" in a process that dies before it commits: pages are written, the journal has the old ones."""
+    child = os.fork()
+    if child == 0:
+        usual_connection, usual_writing = Database._sqlite, Database.writing
+
+        def spill(self: Database, mode: str = "rw") -> sqlite3.Connection:
+            connection = usual_connection(self, mode)
+            for setting in ("cache_size", "cache_spill"):  # so that pages go to the file before the commit
+                connection.execute(f"PRAGMA {setting} = 1")
+            return connection
+
+        @contextmanager
+        def die(self: Database) -> Iterator[Connection]:
+            with usual_writing(self) as connection:
+                yield connection
+                os._exit(9)
+
+        Database._sqlite = spill  # type: ignore[method-assign]
+        ledger = Ledger.open(path, "icu")
+        Database.writing = die  # type: ignore[method-assign]
+        ledger.charge(Guarantee(Budget.pure(0.025)), "long " * 600, key="run 99")
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
-from ledger_damage import BUDGET, PAGE, copy, flip_many, lengths, make_original, outcome
+from ledger_damage import BUDGET, PAGE, copy, flip_many, leave_hot_journal, lengths, make_original, outcome
 from postgres_server import memory
 
 from tacit.errors import LedgerTampered
@@ -48,6 +50,32 @@ def test_a_file_cut_short_is_tampering(original: Path, folder: Path, step: int) 
     last = found.pop(len(content) - 1)  # a byte of an old entry may be all that is missing: verify finds that
     assert last in ("tampered", "verify")
     assert {length: said for length, said in found.items() if said != "tampered"} == {}
+
+
+@pytest.mark.parametrize("many", [25, pytest.param(1500, marks=pytest.mark.slow)])
+def test_a_damaged_journal_of_a_killed_charge_gives_no_larger_budget(original: Path, folder: Path, many: int) -> None:
+    """SQLite takes an unfinished charge back by its journal; a damaged one takes back some of its pages, or none."""
+    left = folder / "left.db"
+    shutil.copy(original, left)
+    leave_hot_journal(left)
+    pages, journal = left.read_bytes(), left.with_name("left.db-journal").read_bytes()
+    assert pages != original.read_bytes()
+    random, found = Random(2), Counter[str]()
+
+    def look(content: bytes | None) -> str:
+        path = copy(original, folder, pages)
+        if content is not None:
+            path.with_name("l.db-journal").write_bytes(content)
+        return outcome(path)  # which refuses a larger budget
+
+    assert look(journal) == "harmless"
+    assert look(None) == "tampered"
+    for turn in range(many):
+        at, bit = turn if turn < many // 2 else random.randrange(len(journal)), 1 << random.randrange(8)
+        found[look(journal[:at] + bytes([journal[at] ^ bit]) + journal[at + 1 :])] += 1
+        found[look(journal[: random.randrange(len(journal))])] += 1
+    assert set(found) <= {"harmless", "tampered", "verify"}
+    assert min(found["harmless"], found["tampered"]) > many // 5
 
 
 def test_a_ledger_that_is_gone_differs_from_one_that_never_was(original: Path, tmp_path: Path) -> None:
