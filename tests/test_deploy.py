@@ -62,9 +62,19 @@ def test_the_unit_starts_the_command_as_a_user_of_its_own() -> None:
     assert service["User"] not in ("root", "")
     assert (service["UMask"], service["LimitCORE"], service["StateDirectoryMode"]) == ("0077", "0", "0700")
     assert service["RestartPreventExitStatus"].split() == ["2", "3"]
-    extras = re.findall(r"tacit\[(.*?)\]", (DEPLOY / "tacit-curator.service").read_text())
+    readme = (DEPLOY / "README.md").read_text()
+    extras = re.findall(r"tacit\[(.*?)\]", readme)
     assert extras
     check_extras(*extras)
+    # what the unit counts on, the lines of the page make: its user, its program, its folder, with the table in it
+    for line in (
+        f"useradd --system --home-dir {service['WorkingDirectory']} {service['User']}",
+        f"python3 -m venv {Path(program).parents[1]}",
+        f"install -d -o {service['User']} -g {service['Group']} -m 0700 {service['WorkingDirectory']}",
+        f"sudo -u {service['User']} {program} curator init {service['WorkingDirectory']}/",
+        f"--folder {Path(words[1]).parent} --yes",
+    ):
+        assert line in readme
 
 
 def check_extras(*listed: str) -> None:
