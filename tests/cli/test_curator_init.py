@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import ssl
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -77,6 +78,20 @@ def test_run_again_it_changes_nothing_and_says_the_same() -> None:
     assert second.out.partition("\n\n")[2] == first.out.partition("\n\n")[2]
     assert second.out.startswith("Kept:   certificate and key for localhost, ledger 'rows'")
     assert "Made:" not in second.out
+
+
+def test_whoever_makes_it_at_once_makes_one(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from tacit.cli import main; main()", *INIT, "--quiet"]
+    several = [subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    for one in several:
+        _, said = one.communicate()
+        assert one.returncode == 0, said
+    folder = Path("curator")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")  # which fit together
+    assert (folder / "for-alice/certificate.pem").read_bytes() == (folder / "certificate.pem").read_bytes()
+    with Tokens(folder) as tokens:
+        assert tokens.who((folder / "for-alice/alice.token").read_text().strip()) == "alice"
 
 
 def test_other_terms_are_refused_and_nothing_is_overwritten() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +12,15 @@ import typer
 
 from tacit.cli import config
 from tacit.cli.asking import Asker, Check, read_float, read_interval, read_whole, usual_delta
+from tacit.cli.curator_folder import CERTIFICATE, KEY, StudyFolder, shorten
 from tacit.cli.init import format_table
 from tacit.cli.options import complete, parse_duration, split_numbers
 from tacit.cli.shell import AsJson, Quiet, print_result, remark
-from tacit.errors import BadInput, LedgerError, choice, extra, positive, probability
-from tacit.files import create_private_folder, write_private
+from tacit.errors import BadInput, choice, extra, positive, probability
 
 if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget, Guarantee
 
-CERTIFICATE, KEY, STUDY = "certificate.pem", "key.pem", "study"
 HEAD = """\
 # The terms of a study, written by tacit curator init; read with tacit --config THIS_FILE curator serve.
 # Once the table is published, its terms stay: other ones need another folder.
@@ -142,14 +140,15 @@ def init_command(
     text = HEAD + "".join(format_table(name, values) for name, values in tables.items())
     file = here / config.FILE
     config.parse(file, text, ctx.find_root().command)  # what is written can be read
-    made = _Made(here, file, text)
-    if own:
-        made.certificate(where)
-    made.open_ledger(
-        paid["ledger"], paid["ledger-name"], _whole_budget(seen.guarantee, private is not None, **price), path
-    )
-    hand = made.grant(who, good_for, str(serve["state"]), own)
-    made.finish()
+    made = StudyFolder(here, file, text)
+    with made.alone():
+        if own:
+            made.certificate(where)
+        made.open_ledger(
+            paid["ledger"], paid["ledger-name"], _whole_budget(seen.guarantee, private is not None, **price), path
+        )
+        hand = made.grant(who, good_for, str(serve["state"]), own)
+        made.finish()
 
     address = f"https://{f'[{where}]' if ':' in where else where}" + ("" if behind_proxy else f":{door}")
     trust = f" --authority {CERTIFICATE}" if own else ""
@@ -160,7 +159,7 @@ def init_command(
         f"the table: one row moved by norm 1 after dividing by {shown} is hidden",
     ]:
         remark(said, quiet)
-    begin = f"tacit --config {shlex.quote(_short(file))} curator"
+    begin = f"tacit --config {shlex.quote(shorten(file))} curator"
     lines = {"try": f"{begin} try", "serve": f"{begin} serve", "modeler": line}
     document: dict[str, Any] = {
         "folder": str(here),
@@ -179,98 +178,12 @@ def init_command(
             f"   {lines['try']}",
             "2. Publish the table and answer queries:",
             f"   {lines['serve']}",
-            f"3. Hand {_short(hand)} to {who}, by a way that nobody else reads. There they run:",
+            f"3. Hand {shorten(hand)} to {who}, by a way that nobody else reads. There they run:",
             f"   {line}",
             *([f"   SHA-256 of the certificate, to be compared by telephone: {made.fingerprint}"] if own else []),
         ]
     )
     print_result(document | ({"fingerprint": made.fingerprint} if own else {}), as_json, text)
-
-
-class _Made:
-    """What is in the folder, and what had to be made for it to be complete."""
-
-    def __init__(self, folder: Path, file: Path, text: str) -> None:
-        self.folder, self.file, self.text = folder, file, text
-        self.new: list[str] = []
-        self.kept: list[str] = []
-        self.remarks: list[str] = []
-        self.fingerprint = ""
-        if file.exists() and file.read_text() != text:
-            raise BadInput(
-                f"{_short(file)} is there with other terms and was left as it is: start with what it says, or give "
-                f"--folder for another study. {_difference(file.read_text(), text)}"
-            )
-        create_private_folder(folder)
-
-    def note(self, what: str, new: bool) -> None:
-        (self.new if new else self.kept).append(what)
-
-    def certificate(self, host: str) -> None:
-        from tacit.outsource.curator.certificate import expiry, fingerprint, is_expiring, make_certificate
-
-        paths = self.folder / CERTIFICATE, self.folder / KEY
-        there = [path.exists() for path in paths]
-        if any(there) and not all(there):
-            gone = paths[there.index(False)]
-            raise BadInput(
-                f"{gone.name} is missing beside its other half in {self.folder}: put it back, or remove both"
-            )
-        if not all(there):
-            make_certificate(host, *paths)
-        self.fingerprint = fingerprint(paths[0])
-        self.note(f"certificate and key for {host}", not all(there))
-        if is_expiring(paths[0]):
-            self.remarks.append(
-                f"the certificate ends {expiry(paths[0])}: remove {CERTIFICATE} and {KEY}, run this again, and hand "
-                "the new certificate over"
-            )
-
-    def open_ledger(self, url: str, name: str, budget: Any, rows: Path) -> None:
-        from tacit.privacy.ledger import Ledger
-
-        try:
-            new = name not in Ledger.names(url)
-        except LedgerError:  # no such file; one that is lost is refused below
-            new = True
-        with Ledger.open(
-            url, name, budget if new else None, description=f"rows of {rows.name}" if new else ""
-        ) as opened:
-            self.note(f"ledger {name!r} with {opened.budget}", new)
-
-    def grant(self, who: str, lasts: timedelta | None, state: str, own: bool) -> Path:
-        """A folder to hand over: the token, and the certificate to trust."""
-        from tacit.outsource.curator.tokens import Tokens
-
-        hand = self.folder / f"for-{who}"
-        create_private_folder(hand)
-        file = hand / f"{who}.token"
-        with Tokens(state, name=STUDY) as known:
-            granted = any(g.name == who and g.valid for g in known.grants())
-            if file.exists() and known.who(file.read_text().strip()) != who:
-                raise BadInput(
-                    f"{_short(file)} is no token that {who} could ask with now, and was left as it is. Remove it and "
-                    "run this again: then a new one is granted, and an earlier one ends"
-                )
-            new = not file.exists()
-            if new and granted:
-                self.remarks.append(
-                    f"{who} had a token, of which there is no copy here: it is replaced, the old one ends"
-                )
-            if new:
-                token = known.grant(who, lasts=lasts)
-                write_private(file, (token + "\n").encode())
-        if own:
-            write_private(hand / CERTIFICATE, (self.folder / CERTIFICATE).read_bytes())
-        self.note(f"token of {who}", new)
-        return hand
-
-    def finish(self) -> None:
-        """The terms come last: while they are missing, the next run goes on."""
-        new = not self.file.exists()
-        if new:
-            write_private(self.file, self.text.encode())
-        self.note(f"terms in {_short(self.file)}", new)
 
 
 def _whole_budget(guarantee: Guarantee, private: bool, epsilon: float, delta: float) -> Budget:
@@ -369,18 +282,3 @@ def _name(given: str) -> str:
             f"a modeler's name has 1 to 64 letters, digits, dots and dashes and is not curator, got {given!r}"
         )
     return given
-
-
-def _short(path: Path) -> str:
-    """A path as one would type it here."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-def _difference(before: str, after: str) -> str:
-    """The first line that differs, of two files of terms."""
-    was, now = ([line.partition("  #")[0] for line in text.splitlines()] for text in (before, after))
-    gone, new = ([a for a in one if a not in other] for one, other in ((was, now), (now, was)))
-    return f"It says {(gone or ['no more'])[0]}, you said {(new or ['less'])[0]}"
