@@ -62,6 +62,22 @@ class MissingExtra(TacitError, ImportError):
     """An optional library is not installed."""
 
 
+def is_storage_error(error: BaseException) -> bool:
+    """Whether an error is about the database of a study: raised by Optuna's storage, or below it, by whatever it met.
+
+    By name, since neither Optuna nor SQLAlchemy need be imported here. A changed bit may meet a parser of dates, of
+    JSON or of names, each with errors of its own; an objective never runs below a storage.
+    """
+    if type(error).__name__ == "StorageInternalError" or type(error).__module__ == "sqlalchemy.exc":
+        return True
+    at = error.__traceback__
+    while at is not None:
+        if str(at.tb_frame.f_globals.get("__name__", "")).startswith("optuna.storages"):
+            return True
+        at = at.tb_next
+    return False
+
+
 def positive(name: str, value: float) -> float:
     """Return value as a float if it is finite and above zero.
 

@@ -23,7 +23,15 @@ import typer
 import typer.core
 
 from tacit import identity
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError, MissingExtra, PrivacyWarning, TacitError
+from tacit.errors import (
+    BadInput,
+    BudgetRefused,
+    GuaranteeError,
+    MissingExtra,
+    PrivacyWarning,
+    TacitError,
+    is_storage_error,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -269,10 +277,10 @@ def _verb(words: list[str]) -> list[str]:
 
 def _defect(error: Exception) -> str:
     """Type and place only: a message may quote the data."""
-    if type(error).__name__ in ("StorageInternalError", "OperationalError"):  # of Optuna and SQLAlchemy, not imported
+    if is_storage_error(error):
         return (
-            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone. "
-            f"What was stored before is kept. When it works again: {this_command()}"
+            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone "
+            f"or was changed. What was stored before is kept. When it works again: {this_command()}"
         )
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else "an unknown place"

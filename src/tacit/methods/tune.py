@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, TacitError, choice
+from tacit.errors import BadInput, TacitError, choice, is_storage_error
 from tacit.identity import DataIdentity, data_of, identify
 from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
@@ -115,12 +115,12 @@ def tune(
         warn_of_weakness(budget, task.objective.records)
     try:
         return chosen.run(task)
-    except Exception as error:  # by name: kusner needs neither library
-        if type(error).__name__ != "StorageInternalError" and type(error).__module__ != "sqlalchemy.exc":
+    except Exception as error:
+        if isinstance(error, TacitError) or not is_storage_error(error):
             raise
         raise TacitError(
-            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone. "
-            "What was stored before is kept: call again when it works, and nothing is paid twice"
+            f"the study's storage failed ({type(error).__name__}): no room, no permission, or a database that is gone "
+            "or was changed. What was stored before is kept: call again when it works, and nothing is paid twice"
         ) from None
 
 

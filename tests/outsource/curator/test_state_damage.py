@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from outsource_parts import hill, some_rows
 
 from tacit.errors import TacitError
 from tacit.outsource.curator import Curator
-from tacit.outsource.curator.state import StateError
+from tacit.outsource.curator.state import State, StateError
+from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Refused
 
 ROWS = some_rows(40)
@@ -73,6 +75,41 @@ def test_a_changed_bit_changes_no_answer_and_gives_no_more_of_them(original: Pat
         except TacitError:  # in a type of ours
             refused += 1
     assert refused > 30
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE tacit_outsource_exchange SET position = x''",
+        "UPDATE tacit_outsource_exchange SET row = 'three'",
+        "UPDATE tacit_outsource_answer SET value = x'00'",
+        "UPDATE tacit_outsource_study SET terms = '{', seal = NULL",
+        "UPDATE tacit_outsource_token SET hash = x'00'",
+        "INSERT INTO tacit_outsource_audit (name, time, line) VALUES ('study', 't', '{')",
+        "DELETE FROM tacit_outsource_part",
+    ],
+)
+def test_values_of_another_kind_are_told_in_a_type_of_ours(original: Path, change: str) -> None:
+    """A changed bit may turn a number into bytes, or JSON into none."""
+    with Tokens(original / "state", environment="") as tokens:
+        token = tokens.grant("alice")
+    with closing(sqlite3.connect(original / "state" / "curator.db")) as connection, connection:
+        assert connection.execute(change).rowcount > 0
+    with pytest.raises(StateError):
+        look_at_all(original, token)
+
+
+def look_at_all(folder: Path, token: str) -> None:
+    state = State(folder / "state", "study", hold=False)
+    try:
+        state.load()
+        state.audit()
+    finally:
+        state.close()
+    with Tokens(folder / "state", environment="") as tokens:
+        tokens.who(token)
+    with curator(folder) as opened:
+        opened.table()
 
 
 @pytest.mark.parametrize("length", [1, 99, 4096, 30_000])

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from tacit.errors import LedgerError, ObjectiveError, TacitError, choice, count
 from tacit.outsource.curator.payments import Recorded, answer_mechanism, table_source, whole
-from tacit.outsource.curator.queries import Asked, Given, Known
+from tacit.outsource.curator.queries import Asked, Given, Known, damage
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
 from tacit.outsource.curator.state import Exchange, State, StateError
 from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, distance_unit, usable
@@ -197,7 +197,10 @@ class Curator:
 
     def table(self) -> Table:
         """The published table (n, r)."""
-        return np.concatenate(list(unframe(self.frames(), self._published)))
+        parts = list(unframe(self.frames(), self._published))
+        if sum(map(len, parts)) != self._published.rows:
+            raise damage()
+        return np.concatenate(parts)
 
     def answers(self, *, modeler: str = LOCAL) -> list[Answer]:
         """All that this modeler was told, oldest first."""

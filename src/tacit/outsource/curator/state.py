@@ -26,7 +26,7 @@ from zlib import crc32
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerError
+from tacit.errors import LedgerError, TacitError
 from tacit.files import create_private, create_private_folder
 from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
 from tacit.outsource.curator.queries import Asked, Given, Known, Queries, damage, now, read_answers, read_exchanges
@@ -118,6 +118,10 @@ class State:
             yield
         except LedgerError as error:
             raise StateError(str(error).replace("the ledger at", "the curator's state at")) from None
+        except TacitError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError):  # a number that is none, a text that is no JSON
+            raise damage() from None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -337,9 +341,13 @@ def _terms(study: sa.Row[Any]) -> dict[str, Any] | None:
     """The terms as they were published; None if nothing was."""
     if study.terms is None:
         return None
+    try:
+        terms = dict(json.loads(study.terms))
+    except (ValueError, TypeError):
+        raise damage() from None
     if study.seal not in (None, seal(study.terms)):
         raise damage()
-    return dict(json.loads(study.terms))
+    return terms
 
 
 def _create_file(path: Path) -> None:

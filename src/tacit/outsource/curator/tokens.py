@@ -23,7 +23,7 @@ from types import TracebackType
 import sqlalchemy as sa
 
 from tacit.errors import BadInput
-from tacit.outsource.curator.queries import now
+from tacit.outsource.curator.queries import damage, now
 from tacit.outsource.curator.state import State
 from tacit.outsource.curator.tables import tokens
 
@@ -148,7 +148,10 @@ class Tokens:
         t = tokens.c
         query = sa.select(t.holder, t.hash, t.revoked, t.expires).where(t.name == self._state.name).order_by(t.holder)
         with self._state.reading() as c:
-            return [Grant(*line) for line in c.execute(query)]
+            lines = [tuple(line) for line in c.execute(query)]
+        if any(not isinstance(value, str | None) for line in lines for value in line):
+            raise damage()
+        return [Grant(*line) for line in lines]
 
     def _write(self, grant: Grant) -> None:
         state, t = self._writable(), tokens.c
