@@ -37,6 +37,16 @@ def test_a_study_whose_bits_changed_is_told_in_a_type_of_ours(tmp_path: Path) ->
     assert len(told) > 1  # several kinds of errors
 
 
+def test_terms_of_a_study_that_no_longer_parse_are_refused(tmp_path: Path) -> None:
+    tune(tmp_path / "run")
+    content = (tmp_path / "run" / "study.db").read_bytes()
+    changed = content.replace(b'\\":', b'\\";', 1)  # inside a text: Optuna's own JSON stays whole
+    assert changed != content
+    (tmp_path / "run" / "study.db").write_bytes(changed)
+    with pytest.raises(TacitError, match="the terms that this study holds are not what was written"):
+        tune(tmp_path / "run")
+
+
 @pytest.mark.parametrize("error", [KeyError("x"), ValueError("x"), ObjectiveError("x")])
 def test_other_errors_are_not_about_a_storage(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:

@@ -138,7 +138,11 @@ def agree_on_data(stored: dict[str, Any] | None, now: DataIdentity | None, what:
         return now.seal() if now is not None else None
     if now is None:
         raise BadInput(f"{what} is about {_say(stored)}; now nothing is said of the data. {REMEDY}")
-    if other := _differences(stored, now):
+    try:
+        other = _differences(stored, now)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise BadInput(f"what {what} says of its data is not what was written there. {REMEDY}") from None
+    if other:
         raise BadInput(
             f"{what} is about {_say(stored)}, and this is {_say(now.describe())}: {other}. Results of both would be "
             f"mixed. {REMEDY}"

@@ -48,7 +48,15 @@ class StudyStore:
         stored = self.study.user_attrs.get(f"tacit:{self.terms}")
         if any(not is_claimed(t) for t in done) or (done and stored is None):
             raise BadInput("this study already has results that were not privately observed; start a new study")
-        return None if stored is None else json.loads(stored)
+        if stored is None:
+            return None
+        try:
+            return dict(json.loads(stored))
+        except (ValueError, TypeError):
+            raise BadInput(
+                "the terms that this study holds are not what was written there: the run cannot go on. Put the latest "
+                "copy back, or start again with another folder, which is paid for anew"
+            ) from None
 
     def write(self, name: str, value: Any) -> None:
         if name == "terms":
