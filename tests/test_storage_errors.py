@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,14 @@ def test_terms_of_a_study_that_no_longer_parse_are_refused(tmp_path: Path) -> No
     assert changed != content
     (tmp_path / "run" / "study.db").write_bytes(changed)
     with pytest.raises(TacitError, match="the terms that this study holds are not what was written"):
+        tune(tmp_path / "run")
+
+
+def test_a_study_that_lost_its_direction_is_refused(tmp_path: Path) -> None:
+    tune(tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "study.db")) as connection, connection:
+        connection.execute("DELETE FROM study_directions")
+    with pytest.raises(TacitError, match="direction"):
         tune(tmp_path / "run")
 
 

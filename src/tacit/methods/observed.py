@@ -108,7 +108,7 @@ class Observations(Claims):
         noise: Source = EXACT,
         data: DataIdentity | None = None,
     ) -> None:
-        if study.directions[0].name.lower() != terms.direction or len(study.directions) != 1:
+        if [direction.name.lower() for direction in study.directions] != [terms.direction]:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
         self.study, self.terms = study, terms
         self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
