@@ -11,7 +11,14 @@ import pytest
 from tacit.errors import PrivacyWarning
 from tacit.integrations.sklearn import PrivateSearchCV
 from tacit.integrations.table import TableObjective, divide_table, table_objective
-from tacit.integrations.table_facts import TaskUnclear, find_giveaways, find_identifiers, judge_task
+from tacit.integrations.table_facts import (
+    Giveaway,
+    Identifier,
+    TaskUnclear,
+    find_giveaways,
+    find_identifiers,
+    judge_task,
+)
 from tacit.privacy.guarantee import Budget
 from tacit.schema import Column
 from tacit.space import Float
@@ -59,6 +66,8 @@ def test_identifiers_are_remarked_on() -> None:
     unique, repeating = made.identifiers
     assert (unique.name, unique.unique, repeating.name, repeating.unique) == ("stay", True, "patient_nbr", False)
     assert "--drop stay" in unique.remark(None)
+    assert Identifier("stay no", 99, 100, 1).remark(None).endswith("--drop 'stay no'")
+    assert "--person 'Größe in m' protects" in Identifier("Größe in m", 50, 100, 3).remark(None)
     said = repeating.remark(Budget.approximate(1.0, 1e-6))
     assert f"up to {repeating.most} training rows each" in said
     assert "--person patient_nbr" in said
@@ -154,6 +163,7 @@ def test_a_column_that_is_known_only_afterwards_is_remarked_on() -> None:
     found = table_objective(table, "late", "linear").giveaways
     assert [g.name for g in found] == ["status", "fee"]
     assert "--drop status" in found[0].remark("late")
+    assert Giveaway("loan status", 1.0).remark("late").endswith("--drop 'loan status'")
     rare = np.arange(200) < 1  # whatever is said, nearly all are right
     assert find_giveaways([Column("x")], [np.arange(200.0)], rare) == ()
 

@@ -101,6 +101,21 @@ def test_the_kind_of_a_column_is_what_its_cells_show(what: str) -> None:
         assert Schema.of_rows(frame, words="category").columns[0] == Column("c", "category", ("1", "3", "a"))
 
 
+def test_days_in_a_text_file_are_times_and_a_pipeline_keeps_its_text() -> None:
+    days = ["2024-03-01", "3.1.2024", "2024-03-01 12:30", "2024-03-01T12:30:00Z", "n/a", None]
+    frame = pd.DataFrame({"d": days})
+    seen = Schema.of_rows(frame, words="category").columns[0]
+    assert seen.kind == "time"
+    found = seen.encode([*days, "31.2.2024", "1/3/2024", "soon", "2024"]).astype("datetime64[m]").astype(str).tolist()
+    assert found[:4] == ["2024-03-01T00:00", "2024-01-03T00:00", "2024-03-01T12:30", "2024-03-01T12:30"]
+    assert found[4:] == ["NaT"] * 6
+    assert Schema.of_rows(frame).columns[0].kind == "text"
+    for other in ("1/3/2024", "soon", "2024", "31.2.2024"):
+        mixed = pd.DataFrame({"d": [*days, other]})
+        assert Schema.of_rows(mixed, words="category").columns[0].kind == "category", other
+    assert Schema.declare({"d": "time"}).columns[0].encode(days)[0] == np.datetime64("2024-03-01")
+
+
 def test_complex_numbers_and_ragged_rows_are_refused() -> None:
     with pytest.raises(BadInput, match="Complex data not supported"):
         Schema.of_rows(np.array([[1 + 2j], [3.0]]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,14 +80,15 @@ class Identifier:
 
     def remark(self, budget: Budget | None, *, pure: bool = False, ask_person: bool = True) -> str:
         """For people, before anything is spent; ``pure`` if epsilons of rows add up."""
+        as_word = shlex.quote(self.name)
         named = f"{self.name!r} has {self.distinct:,} values in {self.rows:,} training rows"
         if self.unique:
-            return f"{named}: it names rows rather than describes them. To leave it out: --drop {self.name}"
+            return f"{named}: it names rows rather than describes them. To leave it out: --drop {as_word}"
         told = f"{self.name!r} repeats, up to {self.most} training rows each, and looks like an identifier"
         if not ask_person:
-            return f"{told}. To leave it out: --drop {self.name}"
+            return f"{told}. To leave it out: --drop {as_word}"
         worth = "" if budget is None else f". {worth_of_rows(budget, self.most, pure=pure)}"
-        return f"{told}: if it names persons, --person {self.name} protects them; else --drop {self.name}{worth}"
+        return f"{told}: if it names persons, --person {as_word} protects them; else --drop {as_word}{worth}"
 
 
 def worth_of_rows(budget: Budget, rows: int, *, pure: bool = False) -> str:
@@ -141,7 +143,7 @@ class Giveaway:
     def remark(self, target: str) -> str:
         return (
             f"{self.name!r} alone tells {target!r} of {100 * self.share:.3g}% of the training rows. If it is known "
-            f"only afterwards, the score means nothing: --drop {self.name}"
+            f"only afterwards, the score means nothing: --drop {shlex.quote(self.name)}"
         )
 
 

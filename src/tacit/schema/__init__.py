@@ -243,7 +243,9 @@ def _see_column(name: str, cells: Any, words: str) -> Column:
     if not strange.any():
         known = tuple(np.unique(numbers[np.isfinite(numbers)]).tolist())
         return Column(name, "category", known) if categorical and known else Column(name)
-    if not read_times(array[strange])[1].any():
+    said = any(isinstance(cell, (str, bytes)) for cell in array[strange].tolist())
+    own = said and (words == "text" or categorical or np.isfinite(numbers).any())  # a pipeline may read text itself
+    if not own and not read_times(array[strange])[1].any():
         return Column(name, "time")
     spelled, odd = read_words(array)
     if any(isinstance(cell, (complex, np.complexfloating)) for cell in array[odd].tolist()):

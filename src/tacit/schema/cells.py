@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,6 +22,9 @@ MISSING = frozenset(
     ["", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null", "-nan", "-NaN", "#NA"]
 )
 TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+CLOCK = r"([T ]\d\d:\d\d(:\d\d(\.\d{3}|\.\d{6})?)?(Z|[+-]\d\d:\d\d)?)?"
+BY_YEAR = re.compile(r"\d{4}-\d\d-\d\d" + CLOCK, re.ASCII)
+BY_DAY = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})" + CLOCK, re.ASCII)  # slashes: nobody knows which is the month
 PLAIN = {float, int, bool, np.float64}  # NumPy turns these into floats as float() does, one by one
 
 
@@ -198,21 +202,27 @@ def _text(cell: str | bytes) -> str:
 def read_times(cells: Cells) -> tuple[NDArray[np.datetime64], Mask]:
     """Each cell as a moment in microseconds, in UTC where it names a zone; and where a cell is there and is no time.
 
-    >>> read_times(fill([datetime.date(2024, 5, 1), None, "soon"]))[0].astype(str).tolist()
-    ['2024-05-01T00:00:00.000000', 'NaT', 'NaT']
+    Text is one as 2024-05-01 or 1.5.2024, with or without a time of day.
+
+    >>> read_times(fill([datetime.date(2024, 5, 1), "01.05.2024", None, "soon"]))[0].astype(str).tolist()
+    ['2024-05-01T00:00:00.000000', '2024-05-01T00:00:00.000000', 'NaT', 'NaT']
     """
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]"), np.zeros(len(cells), bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nothing = np.datetime64("NaT", "us")
-        return _each(list(cells), _time, nothing, "datetime64[us]")
+        few, codes = distinct(cells)
+        times, strange = _each(list(few), _time, nothing, "datetime64[us]")
+    return (times, strange) if codes is None else (times[codes], strange[codes])
 
 
 def _time(cell: Any) -> Any:
     if is_missing(cell) or (isinstance(cell, (str, bytes)) and _text(cell).strip() in MISSING):
         return np.datetime64("NaT", "us")
     try:
+        if isinstance(cell, (str, bytes)):
+            cell = _read_text_as_time(_text(cell).strip())
         if isinstance(cell, datetime.datetime):
             naive = cell if cell.tzinfo is None else cell.astimezone(datetime.UTC)
             return np.datetime64(naive.replace(tzinfo=None), "us")
@@ -223,3 +233,11 @@ def _time(cell: Any) -> Any:
     except Exception:  # beyond the years that can be held
         return None
     return None
+
+
+def _read_text_as_time(text: str) -> datetime.datetime | None:
+    by_day = BY_DAY.fullmatch(text)
+    if by_day:
+        day, month, year, clock = by_day.group(1, 2, 3, 4)
+        text = f"{year}-{month:0>2}-{day:0>2}{clock or ''}"
+    return datetime.datetime.fromisoformat(text) if BY_YEAR.fullmatch(text) else None
