@@ -5,6 +5,7 @@ Everything private is made by the functions that say so.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def create_private_folder(path: Path) -> None:
             continue
         folder.chmod(FOLDER)
     if not path.is_dir():
-        raise NotADirectoryError(f"{path} is no folder")
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(path))
 
 
 def open_private(path: Path, flags: int = os.O_RDWR) -> int:

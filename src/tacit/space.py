@@ -252,7 +252,12 @@ def _parse_dimension(name: str, entry: Any) -> Any:
     if kind not in ("int", "float"):
         raise BadInput(rule)
     step = {"step": entry["step"]} if "step" in entry else {}
-    return Int(low, high, log=log, **step) if kind == "int" else Float(low, high, log=log, **step)
+    if low == high and kind == "float":
+        raise BadInput(f"parameter {name!r} must have low < high, got {low!r} and {high!r}; one value is [{low!r}]")
+    try:
+        return Int(low, high, log=log, **step) if kind == "int" else Float(low, high, log=log, **step)
+    except BadInput as broken:
+        raise BadInput(f"parameter {name!r}: {broken}") from None
 
 
 def _decode(d: BaseDistribution, u: Array) -> list[Any]:

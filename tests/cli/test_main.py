@@ -49,7 +49,20 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no such target": (["tune", "--table", "table.csv", "--target", "sik"], 2, "did you mean 'sick'?"),
     "no such table": (["tune", "--table", "no.csv", "--target", "sick"], 2, "No such file"),
     "a folder under a file": ([*OBJECTIVE, "--out", "model.py/out"], 2, "cannot be written: Not a directory"),
-    "no ledger": ([*OBJECTIVE, "--ledger", "no.db"], 1, "tacit ledger open default --ledger URL --epsilon"),
+    "a file for a folder": ([*OBJECTIVE, "--out", "model.py"], 2, "model.py cannot be written: it is a file, not a"),
+    "no delta": ([*OBJECTIVE, "--epsilon", "1", "--delta", "0"], 2, "without a delta: --epsilon with --pure"),
+    "a space of one number": (["tune", "model:losses", *PUBLIC, "--space", "one.toml"], 2, "one value is [0.5]"),
+    "a space upside down": (
+        ["tune", "model:losses", *PUBLIC, "--space", "swapped.toml"],
+        2,
+        "parameter 'rate': Int needs",
+    ),
+    "an amount, absolutely": (
+        ["tune", "--table", "table.csv", "--target", "sick", "--task", "regression", "--metric", "absolute"],
+        2,
+        "such as 0 and the largest error that matters",
+    ),
+    "no ledger": ([*OBJECTIVE, "--ledger", "no.db"], 1, "/no.db --epsilon 1 --delta 1e-6"),
     "too few losses": (["tune", "model:short", *PUBLIC], 1, "got an ndarray of shape (2999,)"),
     "an objective that raises": (["tune", "model:rude", *PUBLIC], 1, "the objective raised ValueError in"),
     "in a worker": (["tune", "model:rude", *PUBLIC, "--workers", "2"], 1, "the objective raised ValueError in"),
@@ -71,6 +84,8 @@ def test_a_failure_is_one_line_and_an_exit_code(run: Run, what: str, place: Path
     (place / "rude_model.py").write_text("raise ValueError('record 4711')")
     (place / "broken.toml").write_text("x = {")
     (place / "empty.toml").write_text("")
+    (place / "one.toml").write_text("rate = {low = 0.5, high = 0.5}")
+    (place / "swapped.toml").write_text("rate = {low = 2, high = 1}")
     said = run(*words, at=place, code=code)
     assert " ".join(message.split()) in " ".join(said.err.replace("│", " ").split())
     assert said.out == ""

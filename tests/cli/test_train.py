@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from contextlib import chdir
 from pathlib import Path
 
@@ -116,6 +117,44 @@ def test_bad_words_are_refused_in_one_line(folder: Path, words: list[str], said:
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_remark_says_how_many_rows_a_class_needs(folder: Path) -> None:
+    words = ["--table", "table.csv", "--target", "ill", "--epsilon", "1e-4"]
+    assert "a class needs about " in tacit(folder, "train", *words).err
+    (folder / "schema.toml").write_text('target = {name = "ill", labels = ["no", "yes"]}\n[columns]\nage = "number"\n')
+    assert "a class needs" not in tacit(folder, "train", *words, "--schema", "schema.toml").err
+    assert "a class needs" not in tacit(folder, "train", *words, "--model", "ridge").err
+
+
+def test_the_ledger_that_a_refusal_proposes_takes_a_training(folder: Path) -> None:
+    words = [
+        "train",
+        "--table",
+        "table.csv",
+        "--target",
+        "ill",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "ledger.db",
+        "--runs",
+        "3",
+    ]
+    refused = tacit(folder, *words, "--ledger-name", "other")
+    assert refused.code == 1
+    line = refused.err.split("To make it: tacit ")[1].split()
+    assert tacit(folder, *line).code == 0, line
+    assert tacit(folder, *words, "--ledger-name", "other").code == 0
+
+
+def test_without_joblib_nothing_is_spent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    refused = tacit(folder, "train", "--table", "table.csv", "--target", "ill", "--out", "unwritten")
+    assert (refused.code, "model.joblib needs joblib: pip install 'tacit[sklearn]'" in refused.err) == (2, True)
+    assert not (folder / "unwritten").exists()
+    unread = tacit(folder, "predict", "release/model.joblib", "table.csv")
+    assert (unread.code, "pip install 'tacit[sklearn]'" in unread.err) == (2, True)
 
 
 def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:

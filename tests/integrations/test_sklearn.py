@@ -276,6 +276,9 @@ def test_simulated_noise_says_that_it_promises_nothing() -> None:
 
 
 def test_without_scikit_learn_the_line_that_installs_it_is_told() -> None:
-    code = "import sys; sys.modules['sklearn'] = None\nimport tacit\ntacit.PrivateSearchCV"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "PrivateSearchCV needs sklearn: pip install 'tacit[sklearn]'" in done.stderr
+    for name in ("PrivateSearchCV", "PrivateClassifier"):
+        code = f"import sys; sys.modules['sklearn'] = None\nimport tacit\ntacit.{name}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        *_, told = done.stderr.splitlines()
+        assert name in told
+        assert told.endswith("needs sklearn: pip install 'tacit[sklearn]'")

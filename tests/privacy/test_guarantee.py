@@ -194,7 +194,8 @@ def test_the_paragraph_of_no_guarantee_says_no():
 
 
 def test_a_huge_epsilon_can_still_be_printed():
-    assert "at most e^1e+04 p, which is hardly a promise" in str(Guarantee(Budget.pure(1e4)))
+    assert "at most e^1e+04 p, which is hardly a promise, had that" in str(Guarantee(Budget.pure(1e4)))
+    assert "at most e^1000 p + 1e-06, which is hardly a promise, had" in str(Guarantee(Budget.approximate(1e3, 1e-6)))
 
 
 @each(

@@ -101,6 +101,8 @@ def search_budget(
         epsilon = 1.0
     if epsilon is not None and delta is None and not pure:
         delta = 1e-6
+    if delta == 0:
+        raise BadInput("delta must be in (0, 1), got delta=0. For a budget without a delta: --epsilon with --pure")
     budget = one_budget(epsilon, delta, rho, mu)
     assert budget is not None
     return budget

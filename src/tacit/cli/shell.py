@@ -47,8 +47,8 @@ PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # o
 UsageError: Any = typer.BadParameter.__base__  # Click's own, or the copy that newer versions of Typer carry
 
 # a remedy of the library, and the same one for the shell
-LIBRARY = re.compile(r"To make it, give its budget: Ledger\.open\(url, '(.*?)', .*")
-COMMAND = r"To make it: tacit ledger open \1 --ledger URL --epsilon 1 --delta 1e-6"
+LIBRARY = re.compile(r"(no ledger '(.*?)' at (.*?): (?:it has|there is).*)To make it, give its budget: .*")
+COMMAND = r"\1To make it: tacit ledger open \2 --ledger \3 --epsilon 1 --delta 1e-6"
 
 
 PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
@@ -227,7 +227,8 @@ def run(app: Callable[..., Any]) -> int:
         except UsageError as error:
             return _usage(error)
         except TacitError as error:
-            return _fail(LIBRARY.sub(COMMAND, str(error)), _code(error))
+            own_delta = " --composition basic" * (sys.argv[1:2] == ["train"])  # what a training charges
+            return _fail(LIBRARY.sub(COMMAND + own_delta, str(error)), _code(error))
         except BrokenPipeError:
             return _silence_stdout(FAILED)
         except OSError as error:

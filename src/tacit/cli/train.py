@@ -74,7 +74,9 @@ def train_command(
     from tacit.privacy.ledger import Ledger
     from tacit.schema import Schema
     from tacit.space import Space
+    from tacit.trainers.learn import rows_of_a_label
     from tacit.trainers.train import load_trainer, train
+    from tacit.trainers.trainer import CLASSES
 
     chosen = load_trainer(model)
     known = Schema.read(schema) if schema is not None else None
@@ -91,6 +93,13 @@ def train_command(
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
     whose = f"{units} persons" if person else f"{units} rows"
     remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}: {chosen.task}", quiet)
+    if known is None and chosen.task == CLASSES:
+        least = rows_of_a_label(rows.shape[1] - 1 - len(leave), budget, runs)
+        remark(
+            f"a class needs about {least} training rows to be seen through the noise; rarer ones count as wrong. "
+            "Declare classes that are public in a --schema; for amounts use --model ridge",
+            quiet,
+        )
     if not hide_runs:
         remark(f"about {runs:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
     kept = (

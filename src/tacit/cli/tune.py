@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 ABOUT = "How to search: " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
 NO_BOUNDS = (
-    "--bounds LOW HIGH must say within which bounds one loss is counted, such as 0 and the square of the largest error "
-    "that matters, chosen without looking at the data; or --task classification, or another --metric. Nothing was spent"
+    "--bounds LOW HIGH must say within which bounds one loss is counted, such as 0 and {most}the largest error that "
+    "matters, chosen without looking at the data; or --task classification, or another --metric. Nothing was spent"
 )
 LARGE = 1_000_000  # rows of Parquet: a table of more is read in parts
 TASKS, DIRECTIONS = complete("classification", "regression"), complete("minimize", "maximize")
@@ -290,7 +290,8 @@ def _from_table(
         task = ask_person("classification or regression", "classification")
         made = table_objective(rows, target, model, schema=known, **{**about, "task": task})
     if made.metric.bounds is None:
-        raise BadInput(f"{target!r} is taken for amounts to regress on, by {made.metric.name} errors. {NO_BOUNDS}")
+        rule = NO_BOUNDS.format(most="" if made.metric.name.startswith(("absolute", "quantile")) else "the square of ")
+        raise BadInput(f"{target!r} is taken for amounts to regress on, by {made.metric.name} errors. {rule}")
     own = made.space if space is None else Space.read(space)
     if space is not None:
         made.refuse_space(own)

@@ -38,7 +38,7 @@ try:
     from tacit.integrations.sklearn_habits import look_around, tabulate_results, take_fit_params
     from tacit.integrations.sklearn_losses import Losses
 except ImportError:
-    extra("sklearn", "sklearn", "PrivateSearchCV")
+    extra("sklearn", "sklearn", "an estimator for scikit-learn (PrivateSearchCV, PrivateClassifier, PrivateRegressor)")
     raise
 
 if TYPE_CHECKING:

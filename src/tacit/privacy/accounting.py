@@ -93,7 +93,8 @@ class Filter:
         if b.delta and self.composition != "basic" and not self.reserve:
             raise GuaranteeError(
                 f"this ledger keeps no delta for a charge with a delta of its own ({b}). Open a ledger with "
-                "composition='basic', or with reserve set to the part of delta such charges may use"
+                "composition='basic', or with reserve set to the part of delta such charges may use "
+                "(tacit ledger open --composition basic, or --reserve). Nothing was released"
             )
         if guarantee.distance and not self.budget.delta:
             raise GuaranteeError(

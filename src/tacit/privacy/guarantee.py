@@ -289,12 +289,9 @@ class Guarantee:
         amount = f"{LETTER[self.notion]} = {_shown(self.budget.amount, 6)}"
         held = f"held as {self.notion.upper()}, {amount}" if self.notion in ("zcdp", "gdp") else ""
         held = f" ({'; '.join(filter(None, (held, near)))})" if held or near else ""
-        grown = (
-            f"{at_most(math.exp(epsilon), 4)} p"
-            if epsilon < 100
-            else f"e^{_shown(epsilon, 4)} p, which is hardly a promise"
-        )
+        grown = f"{at_most(math.exp(epsilon), 4)} p" if epsilon < 100 else f"e^{_shown(epsilon, 4)} p"
         lost = _shown(delta, 6) if delta else ""
+        hardly = ", which is hardly a promise," if epsilon >= 100 else ""
         holds = (
             f"It holds only if: {'; '.join(self.assumptions)}."
             if self.assumptions
@@ -305,7 +302,7 @@ class Guarantee:
             f"Differential privacy with epsilon = {_shown(epsilon, 4)}{f', delta = {lost}' if lost else ''}{held}, for "
             f"{self.unit}.",
             f"A conclusion drawn from the release with probability p would be drawn with probability at most {grown}"
-            f"{f' + {lost}' if lost else ''} had that one change been made.",
+            f"{f' + {lost}' if lost else ''}{hardly} had that one change been made.",
             f"Whoever wants to find out from it whether the change was made, and accepts {ALARMS:.0%} false alarms, "
             f"finds it out at most {at_most(100 * self.power(), 3)}% of the time.",
             holds,

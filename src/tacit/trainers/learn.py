@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import BadInput, TacitError
+from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 from tacit.schema import Column, Schema
 from tacit.schema.cells import read_cells, read_number, read_words
 from tacit.schema.rows import divide, form_of
 from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.preparation import Preparation, Rates
-from tacit.trainers.search_cost import SearchCost
+from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.trainer import CLASSES
 
 
@@ -28,6 +29,16 @@ def learn_preparation(X: Any, y: Any, task: str, cost: SearchCost, noise: Source
         raise TacitError("the target holds words: for classes use logistic, svm, ebm or mlp. The budget stays spent")
     schema = Schema(tuple(column for column, _ in described), aim, form=form)
     return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
+
+
+def rows_of_a_label(columns: int, budget: Budget, runs: float) -> int:
+    """About how many training rows a label needs to be seen through the noise, if no schema declares it.
+
+    >>> rows_of_a_label(14, Budget.approximate(1.0, 1e-6), 40)
+    739
+    """
+    cost = SearchCost(budget, make_law(runs), COLUMNS * budget.mu())
+    return ColumnCounts(columns + 1, cost.columns, cost.missed).threshold
 
 
 def declared_preparation(X: Any, schema: Schema) -> Preparation:

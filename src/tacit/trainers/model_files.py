@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, extra
 from tacit.privacy.release import Release
 from tacit.schema import Column, Schema
 from tacit.trainers.additive import AdditiveScores
@@ -31,12 +32,15 @@ AS_JSON, AS_PICKLE = "model.json", "model.joblib"
 
 def write_model(folder: Path, release: Release[Trained]) -> None:
     """model.json where the model is made of numbers alone, and model.joblib."""
-    import joblib
-
     model = release.value.model
     if model.portable:
         (folder / AS_JSON).write_text(json.dumps(model.to_json(), indent=1) + "\n")
-    joblib.dump(model, folder / AS_PICKLE)
+    load_joblib().dump(model, folder / AS_PICKLE)
+
+
+def load_joblib() -> ModuleType:
+    """What writes and reads model.joblib; asked for before anything is spent."""
+    return extra("joblib", "sklearn", "model.joblib")
 
 
 def read_model(path: str | Path) -> PublishedModel:
@@ -50,9 +54,7 @@ def read_model(path: str | Path) -> PublishedModel:
     try:
         if where.suffix == ".json":
             return from_json(json.loads(where.read_text()))
-        import joblib
-
-        model = joblib.load(where)
+        model = load_joblib().load(where)
     except OSError as error:
         raise BadInput(f"no model can be read at {where}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, EOFError) as error:

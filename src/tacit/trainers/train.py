@@ -35,7 +35,7 @@ from tacit.space import Space
 from tacit.trainers.baseline import Baseline, divide_mu, draw_baseline
 from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.learn import declared_preparation, learn_preparation
-from tacit.trainers.model_files import write_model
+from tacit.trainers.model_files import load_joblib, write_model
 from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.runs import Run, Search
@@ -124,6 +124,8 @@ def train(
     job.rehearse()
     if not noise.simulated:
         warn_of_weakness(budget, training.units + validation.units + test.units)
+    if out is not None:
+        load_joblib()
     paying = as_ledger(ledger)
     return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress), write_model)
 
