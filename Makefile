@@ -11,7 +11,7 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/'
 
-demo: .venv/.ready   ## tune a model on a private validation set, print the release, write the report
+demo: .venv/.demo   ## tune a model on a private validation set, print the release, write the report
 	.venv/bin/python examples/demo.py
 
 test: .venv/.ready   ## the tests, a few minutes
@@ -52,9 +52,13 @@ links: .venv/.ready   ## ask every address that the pages name; a report, it nev
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tacit needs Python 3.11 or newer, found $$($(PYTHON) --version). Set PYTHON=python3.x"; exit 1; }
 	$(PYTHON) -m venv .venv
 
+.venv/.demo: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[sklearn]'
+	@touch .venv/.demo
+
 .venv/.ready: .venv/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[test,dev]'
-	@touch .venv/.ready
+	@touch .venv/.ready .venv/.demo
 
 .venv/.docs: .venv/.ready
 	$(PIP) --editable '.[docs]'
