@@ -2,7 +2,9 @@
 
 Kills: a study on a Dask cluster of two sites; a worker, the scheduler or the client is killed (SIGKILL) at a random
 moment, what died is started again, and the study goes on, until it is released. Every draw is noted before it is made.
+A study that is not released three minutes after its last kill is counted as one that does not end.
 Fleets: eight processes begin one study on one storage in the same instant.
+Processes are forked from one that has loaded what they need: sources that change meanwhile meet none of them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import os
 import random
 import tempfile
 import time
+from collections import Counter
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from tests.postgres_server import Server, binaries
 
 import tacit
 from benchmarks import Figure
+from benchmarks.harness.parts import keep_piece
 from benchmarks.scale._cluster import SITES, Processes, connect, dask_cluster
 from tacit.errors import TacitError
 from tacit.privacy.guarantee import Budget
@@ -34,7 +39,22 @@ REPEATS = 1
 KILLS, A_STUDY = 50, 10
 FLEETS, SIZE = 20, 8
 TRIALS, ROWS, PARTS = 24, 20_000, 6
+PATIENCE = 180.0  # seconds after the last kill in which a study must end
+LOADED = ["benchmarks.scale.scale_faults", "tacit.methods.search", "tacit.methods.sampler", "tacit.run.sampler",
+          "tacit.run.dask_engine", "tacit.run.study", "optuna"]  # fmt: skip
 context = multiprocessing.get_context("forkserver")
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What became of one study under kills: how many of each victim, and errors of the client that are none of ours."""
+
+    kills: dict[str, int]
+    draws: int
+    charges: int
+    ended: bool
+    typed: int
+    odd: list[str]
 
 
 class Noting(Exact):
@@ -63,7 +83,7 @@ def train(params: dict[str, Any]) -> float:
 
 
 def score(model: float, frame: Any) -> Any:
-    time.sleep(0.02)
+    time.sleep(0.05)
     return np.full(len(frame), 0.2 + (model - 0.3) ** 2)
 
 
@@ -79,8 +99,8 @@ def tune(storage: str, ledger: str, draws: str, records: Any, cluster: Any) -> N
 def work_on_cluster(folder: str, port: int) -> None:
     """The client: goes on until the study is released."""
     while not read(f"{folder}/draws.ended"):
+        client = connect(Processes(folder, port), 60)
         try:
-            client = connect(Processes(folder, port), 60)
             parts = [np.zeros((ROWS // PARTS, 1)) + i for i in range(PARTS)]
             homes = [SITES[i % 2] for i in range(PARTS)]
             counts = [len(part) for part in parts]
@@ -90,20 +110,21 @@ def work_on_cluster(folder: str, port: int) -> None:
             note(f"{folder}/errors", f"{'typed' if isinstance(error, TacitError) else type(error).__name__}")
 
 
-def kill_at_random(port: int, seed: int) -> tuple[int, int, int, list[str]]:
-    """A study under ten kills: kills, draws, charges, and errors that are none of ours."""
-    chance = random.Random(seed)
+def kill_at_random(port: int, seed: int) -> Killed:
+    """A study under at most ten kills, until it is released or seems never to be."""
+    chance, kills = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder, dask_cluster(folder, port) as processes:
         Ledger.open(f"sqlite:///{folder}/ledger.db", "icu", budget=Budget.gdp(2.0)).close()
         client = context.Process(target=work_on_cluster, args=(folder, port))
         client.start()
-        kills = 0
-        while not read(f"{folder}/draws.ended"):
+        last = time.monotonic()
+        while not read(f"{folder}/draws.ended") and time.monotonic() < last + PATIENCE:
             time.sleep(chance.uniform(0.5, 4.0))
-            if kills >= A_STUDY or read(f"{folder}/draws.ended"):
+            if kills.total() >= A_STUDY or read(f"{folder}/draws.ended"):
                 continue
             victim = chance.choice(["client", "scheduler", *SITES])
-            kills += 1
+            kills["worker" if victim in SITES else victim] += 1
+            last = time.monotonic()
             if victim == "client":
                 client.kill()
                 client.join()
@@ -116,12 +137,14 @@ def kill_at_random(port: int, seed: int) -> tuple[int, int, int, list[str]]:
                     for site in SITES:
                         processes.kill(site)
                         processes.start(site)
-        client.join(60)
+        client.join(10)
         client.kill()
         with Ledger.open(f"sqlite:///{folder}/ledger.db", "icu") as ledger:
             charges = sum(e.kind == "charge" for e in ledger.entries())
-        odd = [word for word in read(f"{folder}/errors") if word != "typed"]
-        return kills, len(read(f"{folder}/draws")), charges, odd
+        errors = read(f"{folder}/errors")
+        ended, draws = bool(read(f"{folder}/draws.ended")), len(read(f"{folder}/draws"))
+        odd = [word for word in errors if word != "typed"]
+        return Killed(dict(kills), draws, charges, ended, len(errors) - len(odd), odd)
 
 
 def join_fleet(folder: str, storage: str, ledger: str, start: float) -> None:
@@ -150,22 +173,28 @@ def begin_together(storage: str, ledger: str) -> tuple[int, int, int, list[str]]
 
 
 def run(repeats: int) -> list[Figure]:
-    context.set_forkserver_preload(["benchmarks.scale.scale_faults", "tacit.methods.search", "optuna"])
+    context.set_forkserver_preload(LOADED)
     figures = run_fleets()
-    kills, most, charges, odd = 0, 0, list[int](), list[str]()
-    for i in range(KILLS // A_STUDY * 3):
-        if kills >= KILLS:
-            break
-        found = kill_at_random(18900 + i, i)
-        kills, most, charges, odd = kills + found[0], max(most, found[1]), [*charges, found[2]], [*odd, *found[3]]
+    studies = list[Killed]()
+    while len(studies) < KILLS and sum(sum(s.kills.values()) for s in studies) < KILLS:
+        i = len(studies)
+        work = {"seed": i, "trials": TRIALS, "parts": PARTS}
+        studies.append(Killed(**keep_piece("scale_faults", work, lambda i=i: asdict(kill_at_random(18900 + i, i)))))
+    kills = sum((Counter(s.kills) for s in studies), Counter[str]())
+    ended, odd = sum(s.ended for s in studies), [word for s in studies for word in s.odd]
     return [
         *figures,
-        Figure("kills of workers, scheduler and client", float(kills), "kills", goal=float(KILLS), better="more"),
-        Figure("kills: most draws of a study", float(most), "draws", against=f"{TRIALS} paid", goal=float(TRIALS),
+        Figure("kills of workers, scheduler and client", float(kills.total()), "kills", goal=float(KILLS),
+               better="more", note=", ".join(f"{n} of a {who}" for who, n in sorted(kills.items()))),
+        Figure("kills: studies that ended in their release", float(ended), f"of {len(studies)}",
+               goal=float(len(studies)), better="more"),
+        Figure("kills: most draws of a study", float(max(s.draws for s in studies)), "draws",
+               against=f"{TRIALS} paid", goal=float(TRIALS), better="less"),
+        Figure("kills: most charges of a study", float(max(s.charges for s in studies)), "charges", goal=1.0,
                better="less"),
-        Figure("kills: most charges of a study", float(max(charges)), "charges", goal=1.0, better="less"),
-        Figure("kills: errors of the client that are none of tacit's", float(len(odd)), "errors",
-               note=", ".join(sorted(set(odd)))),
+        Figure("kills: errors of the client that are none of tacit's", float(len(odd)), "errors", goal=0.0,
+               better="less", note=", ".join(sorted(set(odd)))
+               or f"and {sum(s.typed for s in studies)} of tacit's own: run again with the same storage"),
         Figure("load of the machine meanwhile", os.getloadavg()[1], "processes", note="of the last five minutes"),
     ]  # fmt: skip
 
@@ -179,7 +208,10 @@ def run_fleets() -> list[Figure]:
             if server is not None and i % 2:
                 storage = server.database(f"study{i}")
                 ledger = server.database(f"ledger{i}")
-            charges, draws, answers, wrong = begin_together(storage, ledger)
+            kind = "PostgreSQL" if "{folder}" not in storage else "SQLite"
+            work = {"fleet": i, "on": kind, "trials": TRIALS, "size": SIZE}
+            made = keep_piece("scale_faults", work, lambda s=storage, g=ledger: begin_together(s, g))
+            charges, draws, answers, wrong = made
             once += charges == 1
             several += answers > 1
             most, errors = max(most, draws), [*errors, *wrong]

@@ -10,10 +10,10 @@ from benchmarks.scale import scale_faults
 @pytest.mark.parametrize("seed", [100, 101])
 def test_kills_of_workers_scheduler_and_client_cost_nothing_more(seed: int) -> None:
     pytest.importorskip("distributed")
-    kills, draws, charges, odd = scale_faults.kill_at_random(18700 + seed, seed)
-    assert kills >= 1
-    assert draws <= scale_faults.TRIALS
-    assert (charges, odd) == (1, [])
+    found = scale_faults.kill_at_random(18700 + seed, seed)
+    assert sum(found.kills.values()) >= 1
+    assert found.draws <= scale_faults.TRIALS
+    assert (found.charges, found.odd, found.ended) == (1, [], True)
 
 
 @pytest.mark.slow

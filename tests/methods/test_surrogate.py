@@ -12,7 +12,7 @@ import pytest
 from optuna.trial import TrialState
 
 import tacit
-from tacit.methods.sampler import KnownNoiseSampler, ListSampler, ScatterSampler
+from tacit.methods.sampler import FixedSampler, KnownNoiseSampler, ListSampler, ScatterSampler
 from tacit.methods.surrogate import Surrogate, expected_improvement
 from tacit.space import Params, Space
 
@@ -53,6 +53,7 @@ SAMPLERS = {
     "known noise": lambda: KnownNoiseSampler(MIXED, 1e-4, startup=4, seed=1),
     "scatter": lambda: ScatterSampler(MIXED, 1e-4, seed=1),
     "list": lambda: ListSampler(MIXED, 1e-4, MIXED.grid(2), seed=1),
+    "fixed": lambda: FixedSampler(MIXED.distributions, MIXED.grid(2)[0]),
 }
 
 

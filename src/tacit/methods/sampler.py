@@ -122,5 +122,8 @@ class FixedSampler(JointSampler):
         super().__init__(Space(distributions))
         self.params, self.attributes = dict(params), attributes or {}
 
+    def point(self, study: Study, trial: FrozenTrial) -> Params:
+        return self.params
+
     def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]]:
         return self.params, self.attributes
