@@ -61,6 +61,18 @@ def score_too_few(model: np.ndarray, frame: np.ndarray) -> np.ndarray:
     return score(model, frame)[: max(1, len(frame) - 1)]
 
 
+def score_ends(model: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    return score(model[[0, -1]], frame)
+
+
+def score_first_columns(model: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    return score(model, frame[:, :2])
+
+
+def score_and_die(model: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    os._exit(3)
+
+
 def score_and_note(model: tuple[np.ndarray, str], frame: np.ndarray) -> np.ndarray:
     """Notes which process looked at which part."""
     point, folder = model
@@ -97,6 +109,11 @@ class EngineLaws:
         found = [tacit.tune(score, SPACE, records=s, noise=Simulation(1), **usual) for s in both]
         assert found[0].value.to_json() == found[1].value.to_json()
         assert found[1].value.params.keys() == SPACE.keys()
+
+    @pytest.mark.parametrize("numbers", [10, 100_000])
+    def test_a_large_model_is_sent_as_well_as_a_small_one(self, shards: Shards, numbers: int) -> None:
+        model = np.linspace(0.0, 1.0, numbers)
+        assert self.total(shards, score_ends, [model]) == self.total(Shards(frames()), score_ends, [model])
 
     def test_every_part_answers_once_with_its_number(self, shards: Shards) -> None:
         answers = shards.engine().totals([np.zeros(2)], Reducer(MEAN, score))

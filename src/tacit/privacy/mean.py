@@ -94,9 +94,8 @@ class BoundedMean(Mechanism[float]):
         with np.errstate(all="ignore"):  # a loss past all floats warns as it becomes infinite, and would tell of itself
             unit = np.clip(losses.astype(float), low, high)
         unit -= low
-        unit /= self.width
-        np.nan_to_num(unit, copy=False, nan=self.worst)
-        unit *= STEPS
+        unit /= self.width / STEPS  # a power of 2 apart from dividing by the width first, which rounds the same
+        np.copyto(unit, self.worst * STEPS, where=np.isnan(unit))
         return int(np.rint(unit, out=unit).astype(np.int64).sum())
 
     def prepare(self, losses: ArrayLike) -> int:

@@ -33,6 +33,7 @@ LOST = {
     "NodeDiedError", "ObjectLostError", "OutOfMemoryError", "OwnerDiedError", "TimeoutError",
     "WorkerCrashedError", "WorkerStartTimeoutError",
 }  # fmt: skip
+KEPT = "What was observed is kept in the study; run again with the same out or storage"
 
 
 @dataclass(frozen=True)
@@ -187,4 +188,4 @@ def explain_failure(error: BaseException) -> ObjectiveError:
             f"the executor could not run the objective ({kind}): for processes it must be a function that workers can "
             "import, with data that can be pickled"
         )
-    return ObjectiveError(f"{why}. What was observed is kept in the study; run again with the same out or storage")
+    return ObjectiveError(f"{why}. {KEPT}")

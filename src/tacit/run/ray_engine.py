@@ -1,8 +1,8 @@
 """Parts with actors of a Ray cluster: an actor holds parts of one home and is asked for all of them at once.
 
 A home is a site, a custom resource of its nodes (``ray start --resources '{"site-clinic": 1}'``), or the node that a
-part's block lives on. Actors that die are started again at the same home and asked again; what they hold is made of
-what they were given, so a restart loses nothing. An answer counts once, whoever gave it.
+part's block lives on. Actors that die are started again at the same home and asked again, four times a question; what
+they hold is in Ray's store, so a restart loses nothing. An answer counts once, whoever gave it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacit.errors import BadInput, ObjectiveError, extra
 from tacit.run.dask_engine import LABEL, LITTLE, PATIENCE, count_part
 from tacit.run.engine import PartAnswer, Reducer, answer_quietly
 
-RESTARTS = 4
+RETRIES = 4  # of one question, by an actor that was started again
 LOOK = 2.0
 
 
@@ -32,14 +32,16 @@ class RayEngine:
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self.sites = {home for home in by_home if home.startswith(LABEL)}
         self.actors = list[Any]()
+        # Ray forgets what an actor was made of unless somebody holds it, and then cannot start the actor again.
+        self.held = [part if isinstance(part, ray.ObjectRef) else ray.put(part) for part in parts]
         for home, numbers in by_home.items():
             make = ray.remote(HomeActor).options(
-                num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS, **self._restrict(home)
+                num_cpus=0, max_restarts=-1, max_task_retries=RETRIES, **self._restrict(home)
             )
             many = min(cores, len(numbers))
             for i in range(many):
                 mine = numbers[i::many]
-                self.actors.append(make.remote(mine, [parts[number] for number in mine]))
+                self.actors.append(make.remote(mine, [self.held[number] for number in mine]))
 
     def totals(self, models: Sequence[Any], reducer: Reducer) -> list[PartAnswer]:
         question = self.ray.put((list(models), reducer))
