@@ -21,6 +21,7 @@ from tests.postgres_server import Server, binaries
 from benchmarks import Figure
 from benchmarks.harness.parts import keep_piece
 from benchmarks.scale._cluster import connect, dask_cluster
+from tacit.methods.observed import confirmations
 
 TITLE = "Scale: tables of millions of rows in folders of Parquet, from the shell"
 LONG = True
@@ -110,6 +111,12 @@ def compare(rows: int) -> dict[str, Any]:
     return answer
 
 
+def per_row(many: Took, few: Took) -> float:
+    """Microseconds of processor time that one more evaluation takes, for each private row: half of them."""
+    evaluations = [trials - confirmations(trials) + 1 for trials in (30, FEW)]
+    return 1e6 * (many.processor - few.processor) / (evaluations[0] - evaluations[1]) / (SMALL / 2)
+
+
 def run(repeats: int) -> list[Figure]:
     small = measure("whole", SMALL)
     large, few = measure("memory", LARGE, "--trials", str(FEW)), measure("memory", SMALL, "--trials", str(FEW))
@@ -119,6 +126,9 @@ def run(repeats: int) -> list[Figure]:
         Figure(f"{label}, linear, 30 trials: by the clock", small.seconds, "s", goal=90.0, better="less"),
         Figure(f"{label}, linear, 30 trials: processor time", small.processor, "s"),
         Figure(f"{label}, linear, 30 trials: memory", small.megabytes, "MB", goal=1500.0, better="less"),
+        Figure(f"{label}, linear, an evaluation: processor time of a private row", per_row(small, few),
+               "microseconds", note=f"the difference of 30 and {FEW} trials: every second row that is read is private, "
+               "and a model is trained on a sample of 100,000"),
         Figure(f"{LARGE:,} rows, {FEW} trials: memory over that of {SMALL:,}", large.megabytes / few.megabytes, "x",
                goal=1.1, better="less", note=f"{large.megabytes:.0f} and {few.megabytes:.0f} MB"),
         Figure(f"{LARGE:,} rows, {FEW} trials: by the clock", large.seconds, "s",
