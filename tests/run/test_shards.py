@@ -156,6 +156,10 @@ def test_a_part_that_is_given_twice_is_refused(tmp_path: Path) -> None:
         Shards.from_parquet(tmp_path)
     with pytest.raises(BadInput, match="given twice"):
         Shards([FileRows(str(files[0])), FileRows(str(files[0]))])
+    for both in ([data, data[:]], [data[:10], data[9:]], [data[::2], data[::3]]):
+        with pytest.raises(BadInput, match="given twice"):
+            Shards(both)
+    assert len(Shards([data[::2], data[1::2], np.array(data)]).parts) == 3
 
 
 def write_files(folder: Path, data: np.ndarray, many: int, rows: int = 100) -> list[Path]:

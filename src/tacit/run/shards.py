@@ -26,6 +26,8 @@ from tacit.run.frames import FileRows, divide_files, find_files
 from tacit.run.masks import MaskedReducer, unmask
 from tacit.space import Array, Params
 
+FEW, WORK = 64, 10_000  # arrays that lie within each other, and effort for two of them, that are looked at
+
 
 class Shards:
     """Records that are held in groups, each where it is: in files, in processes, on workers of Dask or Ray, at sites.
@@ -38,8 +40,9 @@ class Shards:
     ``tacit.Site`` of another organisation, and nobody sees the sum of one of them (``tacit.run.masks``).
 
     Edges. A record must be in one part only: in two it moves the sum twice as far as the noise is made for, and only a
-    part that is given twice can be seen here. Parts keep no losses between steps: with ``reuse``, earlier places are
-    evaluated again. Parts that answer with another number of records than before are refused.
+    part that is given twice, or arrays that share memory, can be seen here. Parts keep no losses between steps: with
+    ``reuse``, earlier places are evaluated again. Parts that answer with another number of records than before are
+    refused.
 
     >>> parts = Shards([lambda params: np.full(3, params["x"]), lambda params: np.zeros(2)])
     >>> parts({"x": 1.0}).tolist()
@@ -61,7 +64,7 @@ class Shards:
         self.masked = masked
         if not self.parts:
             raise BadInput("Shards needs at least one part")
-        if len({_identity(part) for part in self.parts}) < len(self.parts):
+        if len({_identity(part) for part in self.parts}) < len(self.parts) or _overlap(self.parts):
             raise BadInput(
                 "a part is given twice: its records would move the sum twice as far as the noise is made for. "
                 "Nothing was spent"
@@ -184,6 +187,22 @@ def _identity(part: Any) -> Any:
     if kind == "distributed":
         return part.key
     return part if kind == "ray" else id(part)
+
+
+def _overlap(parts: Sequence[Any]) -> bool:
+    """Whether two arrays share records: views of one array whose rows are cut so that some are in both."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray) and part.size]
+    ends, last = sorted((*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays)), list[tuple[int, int]]()
+    for start, end, number in ends:
+        last = [(other, i) for other, i in last if other > start]
+        for _, i in last[-FEW:]:
+            try:
+                if np.shares_memory(arrays[i], arrays[number], max_work=WORK):
+                    return True
+            except np.exceptions.TooHardError:
+                pass
+        last.append((end, number))
+    return False
 
 
 def shards_of(
