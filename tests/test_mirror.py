@@ -31,7 +31,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts trainers/runs",
     "laws/test_claims_laws.py": "privacy/claim_store",
-    "laws/test_engine_laws.py": "run/clusters run/dask_engine run/engine run/ray_engine",
+    "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
     "methods/kusner/test_kusner.py": "methods/kusner/problem",
     "methods/test_observed.py": "methods/tuned",
