@@ -50,6 +50,7 @@ class Killed:
     """What became of one study under kills: how many of each victim, and errors of the client that are none of ours."""
 
     kills: dict[str, int]
+    midway: int
     draws: int
     charges: int
     ended: bool
@@ -111,17 +112,24 @@ def work_on_cluster(folder: str, port: int) -> None:
 
 
 def kill_at_random(port: int, seed: int) -> Killed:
-    """A study under at most ten kills, until it is released or seems never to be."""
-    chance, kills = random.Random(seed), Counter[str]()
+    """A study under at most ten kills, each some draws after the last, until it is released or seems never to be."""
+    chance, kills, midway = random.Random(seed), Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder, dask_cluster(folder, port) as processes:
         Ledger.open(f"sqlite:///{folder}/ledger.db", "icu", budget=Budget.gdp(2.0)).close()
         client = context.Process(target=work_on_cluster, args=(folder, port))
         client.start()
         last = time.monotonic()
         while not read(f"{folder}/draws.ended") and time.monotonic() < last + PATIENCE:
-            time.sleep(chance.uniform(0.5, 4.0))
-            if kills.total() >= A_STUDY or read(f"{folder}/draws.ended"):
+            if kills.total() >= A_STUDY:
+                time.sleep(0.5)
                 continue
+            wanted, late = len(read(f"{folder}/draws")) + chance.randint(0, 3), time.monotonic() + 20
+            while len(read(f"{folder}/draws")) < wanted and time.monotonic() < late:
+                time.sleep(0.02)
+            time.sleep(chance.uniform(0.0, 1.0))
+            if read(f"{folder}/draws.ended"):
+                break
+            midway += 0 < len(read(f"{folder}/draws")) < TRIALS
             victim = chance.choice(["client", "scheduler", *SITES])
             kills["worker" if victim in SITES else victim] += 1
             last = time.monotonic()
@@ -144,7 +152,7 @@ def kill_at_random(port: int, seed: int) -> Killed:
         errors = read(f"{folder}/errors")
         ended, draws = bool(read(f"{folder}/draws.ended")), len(read(f"{folder}/draws"))
         odd = [word for word in errors if word != "typed"]
-        return Killed(dict(kills), draws, charges, ended, len(errors) - len(odd), odd)
+        return Killed(dict(kills), midway, draws, charges, ended, len(errors) - len(odd), odd)
 
 
 def join_fleet(folder: str, storage: str, ledger: str, start: float) -> None:
@@ -178,14 +186,15 @@ def run(repeats: int) -> list[Figure]:
     studies = list[Killed]()
     while len(studies) < KILLS and sum(sum(s.kills.values()) for s in studies) < KILLS:
         i = len(studies)
-        work = {"seed": i, "trials": TRIALS, "parts": PARTS}
+        work = {"seed": i, "trials": TRIALS, "parts": PARTS, "kills": "by draws"}
         studies.append(Killed(**keep_piece("scale_faults", work, lambda i=i: asdict(kill_at_random(18900 + i, i)))))
     kills = sum((Counter(s.kills) for s in studies), Counter[str]())
     ended, odd = sum(s.ended for s in studies), [word for s in studies for word in s.odd]
     return [
         *figures,
         Figure("kills of workers, scheduler and client", float(kills.total()), "kills", goal=float(KILLS),
-               better="more", note=", ".join(f"{n} of a {who}" for who, n in sorted(kills.items()))),
+               better="more", note=", ".join(f"{n} of a {who}" for who, n in sorted(kills.items()))
+               + f"; {sum(s.midway for s in studies)} between a study's first and last draw"),
         Figure("kills: studies that ended in their release", float(ended), f"of {len(studies)}",
                goal=float(len(studies)), better="more"),
         Figure("kills: most draws of a study", float(max(s.draws for s in studies)), "draws",
