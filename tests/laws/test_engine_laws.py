@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,14 @@ class TestRay(EngineLaws):
     @pytest.fixture
     def shards(self, ray_shards: Shards) -> Shards:
         return ray_shards
+
+    def logs(self) -> str:
+        import ray
+
+        folder = Path(ray._private.worker._global_node.get_logs_dir_path())
+        said = "".join(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
+        assert "HomeActor" in said
+        return said
 
     @pytest.mark.slow
     def test_blocks_of_a_dataset_are_counted_and_scored_where_they_are(self, ray_shards: Shards) -> None:
