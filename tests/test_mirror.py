@@ -29,7 +29,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "run/test_journal.py": "privacy/claims",
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
-    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts trainers/runs",
+    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts",
     "laws/test_claims_laws.py": "privacy/claim_store",
     "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",

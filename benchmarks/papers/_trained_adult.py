@@ -37,8 +37,8 @@ def accuracy(model: Any, others: Any) -> float:
     return 100 * float((model.predict(others.drop(columns="income")) == others["income"].to_numpy()).mean())
 
 
-def search(trainer: str, runs: float = 40) -> Way:
-    """tacit.train: about 40 settings, chosen by validation rows, charged by tacit.privacy.selection."""
+def search(trainer: str, runs: float | None = None) -> Way:
+    """tacit.train with its own number of settings, chosen by validation rows, charged by tacit.privacy.selection."""
     options: dict[str, Any] = {"target": "income", "budget": TOTAL, "progress": False}
     return lambda table, others: accuracy(tacit.train(trainer, table, runs=runs, **options).value.model, others)
 

@@ -2,10 +2,10 @@
 
 Every private way has the same total (1, 1e-5); the splits are those of train_adult.
 
-    ours, ebm             tacit.train("ebm"): about 40 settings, everything paid; one record replaced
-    ours, logistic        the same with "logistic"
+    ours, ebm             tacit.train("ebm"): about 10 settings, everything paid; one record replaced
+    ours, logistic        the same with "logistic", about 40 settings
     ebm, defaults         our trainer, the middle of its space, no search: the whole budget and all rows in one training
-    ebm, composition      ten settings of it, each paid for by composition; on two of the splits
+    ebm, composition      ten settings of it, each paid for by composition
     InterpretML's DP-EBM  with its defaults; one record added or removed; ranges and words given for nothing
     not private EBM       InterpretML's with its defaults, interactions of columns among them; on as many splits as
                           TACIT_EBM_SPLITS says, none if it is not set
@@ -13,7 +13,10 @@ Every private way has the same total (1, 1e-5); the splits are those of train_ad
 What was chosen where: the space of our trainer (rounds, rate, leaves, clip) and the choice of columns by their signal
 were set on California, King County, protein, elevators, lending and diabetes tables. That the range of a skewed column
 was lost was seen on Adult itself (capital_gain), and mended for all tables; so was that cuts by counts miss its tail:
-cuts by roots of counts gained 0.4 points there (six settings of one split) and nothing on three other tables.
+cuts by roots of counts gained 0.4 points there (six settings of one split) and nothing on three other tables. That
+ten runs suit boosting and forty logistic regression, that eight tenths of the rows train, and that settings near the
+middle are drawn oftener, was chosen on California, King County, lending and diabetes tables, each against the defaults
+with the whole budget: boosting with 40 runs lost 0.6 points there, with 10 runs and the centred law none.
 """
 
 from __future__ import annotations
@@ -41,4 +44,4 @@ WAYS: dict[str, Way] = {
 
 def run(repeats: int) -> list[Figure]:
     goals = {OPEN: -1.5, LOGISTIC: 0.0, "InterpretML's DP-EBM": 0.0}
-    return compare(OURS, measure(WAYS, repeats, {OPEN: FEW, "ebm, composition": 2}), goals)
+    return compare(OURS, measure(WAYS, repeats, {OPEN: FEW}), goals)

@@ -30,3 +30,5 @@ def test_a_certificate_is_verified_against_the_ledger_that_paid(run: Run, place:
     document["payment"] = None
     (tmp_path / "unpaid.json").write_text(json.dumps(document))
     assert "nobody paid" in run("verify", str(tmp_path / "unpaid.json"), at=place, code=1).out
+    (tmp_path / "nowhere").mkdir()  # with no ledger at all
+    assert "nobody paid" in run("verify", str(tmp_path / "unpaid.json"), at=tmp_path / "nowhere", code=1).out

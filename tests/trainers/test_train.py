@@ -79,7 +79,7 @@ def test_persons_are_divided_whole_and_named_in_the_guarantee() -> None:
     persons = np.repeat(np.arange(1000), 3)
     release = quick(data, groups=persons)
     assert (release.guarantee.unit, release.guarantee.premises) == (PERSON, (NAMED,))
-    assert "150 test persons" in str(release.value)
+    assert "100 test persons" in str(release.value)
     assert release.value.details["records"] == 700
     assert release.value.details["test"] == 150
 
@@ -109,6 +109,13 @@ def test_the_folder_holds_the_model_and_its_certificate_and_the_private_state_is
     assert json.loads((tmp_path / "model.json").read_text())["model"]["kind"] == "linear"
     assert json.loads((tmp_path / "certificate.json").read_text())["guarantee"]["epsilon"] == 2.0
     assert not (tmp_path / "private").exists()
+
+
+def test_no_file_of_the_folder_tells_when_the_training_began(tmp_path: Path) -> None:
+    """How long it took tells how many models there were."""
+    quick(table(), out=tmp_path)
+    model = (tmp_path / "model.json").stat().st_mtime_ns
+    assert all(file.stat().st_mtime_ns >= model for file in tmp_path.iterdir())
 
 
 SCRIPT = """

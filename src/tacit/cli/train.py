@@ -38,7 +38,10 @@ def train_command(
     ] = "logistic",
     epsilon: Annotated[float, typer.Option(help="Epsilon of everything: columns, search, model and score.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Delta of everything.")] = 1e-6,
-    runs: Annotated[float, typer.Option(help="About how many models to train; the number is drawn in secret.")] = 40.0,
+    runs: Annotated[
+        float | None,
+        typer.Option(help="About how many models to train, 40 or as suits the model; the number is drawn in secret."),
+    ] = None,
     person: Annotated[str | None, typer.Option(help="Column that says whose row it is: protects persons.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Public facts about the columns, in TOML or JSON.")] = None,
@@ -75,7 +78,7 @@ def train_command(
     from tacit.schema import Schema
     from tacit.space import Space
     from tacit.trainers.learn import rows_of_a_label
-    from tacit.trainers.train import load_trainer, train
+    from tacit.trainers.train import load_trainer, train, usual_runs
     from tacit.trainers.trainer import CLASSES
 
     chosen = load_trainer(model)
@@ -101,7 +104,8 @@ def train_command(
             quiet,
         )
     if not hide_runs:
-        remark(f"about {runs:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
+        about = usual_runs(chosen) if runs is None else runs
+        remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
     kept = (
         f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
         if out

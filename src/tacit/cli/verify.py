@@ -73,7 +73,8 @@ def _check_payment(document: Any, ledger: str) -> Checks:
 
     payment = document.get("payment") if isinstance(document, dict) else None
     name = payment.get("name") if isinstance(payment, dict) else None
+    if name is None:
+        return [("payment", False, "the certificate names no ledger: nobody paid")]
     if name not in Ledger.names(ledger):
-        why = f"the certificate names no ledger of {ledger}: " + (f"it was paid by {name!r}" if name else "nobody paid")
-        return [("payment", False, why)]
+        return [("payment", False, f"the certificate names no ledger of {ledger}: it was paid by {name!r}")]
     return list(Ledger.open(ledger, str(name)).verify_certificate(document).checks)

@@ -46,7 +46,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         space: Mapping[str, Any] | Space | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        runs: float = 40,
+        runs: float | None = None,
         schema: Schema | None = None,
         scoring: str | Metric | None = None,
         parts: tuple[float, float, float] = SHARES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -38,6 +39,13 @@ class Folder:
             temporary.write_text(json.dumps(certificate, indent=1) + "\n")
             temporary.replace(place)
         return place
+
+    def hide_start(self) -> None:
+        """Date the lock anew: it was taken when the run began, and with the certificate's date tells how long it took.
+
+        For runs whose duration is secret. What a file system notes of a file's birth does not go with a copy of it.
+        """
+        os.utime(self.path / ".lock")
 
     def write_trials(self, rows: list[dict[str, Any]]) -> None:
         """Parameters and noisy values, one line for each observation."""

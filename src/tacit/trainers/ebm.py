@@ -87,6 +87,7 @@ class BoostingTrainer:
 
     assumptions: ClassVar[tuple[str, ...]] = ()
     premises: ClassVar[tuple[str, ...]] = ()
+    runs: ClassVar[float] = 10  # its middle setting is good: more runs gain less than their noise costs
     task: str = CLASSES
 
     def __post_init__(self) -> None:

@@ -48,6 +48,7 @@ class Search:
     training: EncodedRows
     validation: EncodedRows
     noise: Source
+    centred: bool = False  # the space is the trainer's own, whose middle are its defaults
 
     def __repr__(self) -> str:
         return f"<a search with {self.trainer.name}, private>"
@@ -58,7 +59,7 @@ class Search:
         Guarantee. At most ``base`` for one row replaced: a training row meets the training alone, a validation row the
         score alone.
         """
-        params = draw_params(self.space)
+        params = draw_params(self.space, centred=self.centred)
         try:
             settings = self.trainer.calibrate(params, self.facts, self.base)
             model = self.trainer.train(self.training, settings, self.facts, self.noise)
@@ -93,9 +94,14 @@ class Search:
             )
 
 
-def draw_params(space: Space) -> Params:
-    """A setting, uniform over the space, by the operating system's generator."""
-    return space.params([[secrets.randbits(53) / 2.0**53 for _ in range(space.dimensions)]])[0]
+def draw_params(space: Space, *, centred: bool = False) -> Params:
+    """A setting by the operating system's generator: uniform over the space, or oftener near its middle.
+
+    Centred, each coordinate is the mean of two uniform ones. Both laws are public, and each draw is made afresh.
+    """
+    draws = 2 if centred else 1
+    cube = [sum(secrets.randbits(53) for _ in range(draws)) / (draws * 2.0**53) for _ in range(space.dimensions)]
+    return space.params([cube])[0]
 
 
 class Runner(Protocol):

@@ -120,6 +120,7 @@ def release_in_folder(
                 write(folder.path, made)
             folder.write_certificate(made)
             state.wipe()
+            folder.hide_start()
         except OSError as error:
             raise TacitError(
                 f"{folder.path} cannot be written: {error.strerror or type(error).__name__}. What was done is kept "

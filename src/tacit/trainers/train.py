@@ -53,7 +53,8 @@ STATED = "the trainer costs no more than it says, one training record replaced"
 TIME = "how long a training takes does not depend on one record"
 NAMED = "all rows of a person bear that person's name"
 RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
-SHARES = (0.7, 0.15, 0.15)
+SHARES = (0.8, 0.1, 0.1)
+RUNS = 40  # of a trainer that names no number of its own
 LOUD = 0.1  # noise on a validation score, in units of the loss
 MANY_COLUMNS = 10
 
@@ -65,7 +66,7 @@ def train(
     space: Mapping[str, Any] | Space | None = None,
     *,
     budget: Budget,
-    runs: float = 40,
+    runs: float | None = None,
     schema: Schema | None = None,
     target: str | None = None,
     groups: Any = None,
@@ -83,7 +84,8 @@ def train(
     """Train many models with differential privacy on a table, release the best one, and charge once for everything.
 
     ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object. ``X`` is a DataFrame, an array or a list of
-    rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained.
+    rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained, 40
+    or what the trainer names (10 for boosting, whose defaults are good).
     ``schema`` says what the columns hold, as public facts; without one it is learnt from the training rows with noise,
     paid from the budget. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
     the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out. ``data`` is
@@ -112,7 +114,11 @@ def train(
     job = Training(
         chosen,
         DividedTable(table, labels, training.one_each(), validation, test),
-        SearchCost(budget, make_law(runs), 0.0 if schema is not None else COLUMNS * budget.mu()),
+        SearchCost(
+            budget,
+            make_law(usual_runs(chosen) if runs is None else runs),
+            0.0 if schema is not None else COLUMNS * budget.mu(),
+        ),
         None if schema is None else declared_preparation(table, schema),
         None if space is None else Space(space),
         load_metric(metric, chosen.task),
@@ -262,8 +268,9 @@ class Training:
             raise TacitError(f"{told} These are the labels that the noise shows. The budget stays spent") from None
 
     def _search(self, facts: Facts, scoring: Scoring | None, training: EncodedRows, validation: EncodedRows) -> Search:
-        space = self.space or Space(self.trainer.space(facts))
-        return Search(self.trainer, space, facts, self.cost.base, scoring, training, validation, self.noise)
+        space, own = self.space or Space(self.trainer.space(facts)), self.space is None
+        parts = (training, validation)
+        return Search(self.trainer, space, facts, self.cost.base, scoring, *parts, self.noise, centred=own)
 
     def _prepare(self) -> Preparation | str:
         """What the columns hold; or why that cannot be trained on, which was drawn too, and is said again if asked."""
@@ -324,6 +331,11 @@ def load_trainer(trainer: str | Trainer) -> Trainer:
         return trainer
     found: Trainer = load(choice("trainer", trainer, tuple(TRAINERS)))
     return found
+
+
+def usual_runs(trainer: Trainer) -> float:
+    """About how many models of a trainer are trained if nobody says."""
+    return float(getattr(trainer, "runs", RUNS))
 
 
 def separate_target(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:

@@ -90,7 +90,8 @@ class Trainer(Protocol):
     """A differentially private training, calibrated to stay below a base profile whatever its hyper-parameters are.
 
     ``assumptions`` are what its guarantee rests on besides the theorem, such as noise from floating-point normals;
-    ``premises`` are duties of code that its user wrote. Both are on the certificate.
+    ``premises`` are duties of code that its user wrote. Both are on the certificate. The middle of its space is its
+    default setting, near which settings are drawn oftener. It may name a number of ``runs`` that suits it; 40 if not.
     """
 
     @property
