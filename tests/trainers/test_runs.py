@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from train_parts import BUDGET, quick, table
 
+from tacit.errors import BadInput
 from tacit.privacy.noise import Simulation
 from tacit.space import Float, Int, Space
+from tacit.trainers.descent import DescentTrainer
 from tacit.trainers.runs import draw_params
 from tacit.trainers.train import train
 
@@ -41,3 +43,17 @@ def test_a_trainer_may_name_how_many_runs_suit_it() -> None:
     for name, most in (("ebm", 10), ("logistic", 40)):
         release = train(name, table(), target="ill", budget=BUDGET, progress=False, noise=Simulation(0))
         assert 0.8 * most < release.value.details["expected_runs"] <= most
+
+
+class Narrow(DescentTrainer):
+    """Takes seven features and no other number of them."""
+
+    def train(self, rows: Any, settings: Any, facts: Any, noise: Any) -> Any:
+        raise ValueError(f"7 features wanted, not {facts.features}")
+
+
+def test_a_trainer_that_raises_says_so_before_anything_is_spent_and_in_its_own_words() -> None:
+    """The rows were made up, so the words tell of nobody."""
+    told = r"failed on made-up rows \(200, 5\): ValueError: 7 features wanted, not 5. Nothing was spent"
+    with pytest.raises(BadInput, match=told):
+        train(Narrow(), table(), target="ill", budget=BUDGET, progress=False)

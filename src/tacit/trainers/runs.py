@@ -82,10 +82,17 @@ class Search:
         X = rng.uniform(-1, 1, (n, self.facts.features))
         target = rng.integers(self.facts.outputs, size=n) if self.facts.task == CLASSES else rng.uniform(-1, 1, n)
         params = self.space.params([[0.5] * self.space.dimensions])[0]
-        model = self.trainer.train(
-            EncodedRows(X, target.astype(float)), self.trainer.calibrate(params, few, self.base), few, self.noise
-        )
-        scores = np.asarray(model.scores(X))
+        try:
+            settings = self.trainer.calibrate(params, few, self.base)
+            model = self.trainer.train(EncodedRows(X, target.astype(float)), settings, few, self.noise)
+            scores = np.asarray(model.scores(X))
+        except TacitError:
+            raise
+        except Exception as error:  # no row was looked at: its words may be told
+            raise BadInput(
+                f"the trainer {self.trainer.name!r} failed on made-up rows ({n}, {self.facts.features}): "
+                f"{type(error).__name__}: {error}. Nothing was spent"
+            ) from error
         wanted = (n, self.facts.outputs)
         if scores.shape != wanted or not np.isfinite(scores).all():
             raise BadInput(
