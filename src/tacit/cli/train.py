@@ -82,6 +82,7 @@ def train_command(
     from tacit.trainers.trainer import CLASSES
 
     chosen = load_trainer(model)
+    about = usual_runs(chosen) if runs is None else runs
     known = Schema.read(schema) if schema is not None else None
     rows = read_table(table, known, spelled=[person] if person else [])
     leave = [*(drop or []), *([person] if person else [])]
@@ -97,14 +98,13 @@ def train_command(
     whose = f"{units} persons" if person else f"{units} rows"
     remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}: {chosen.task}", quiet)
     if known is None and chosen.task == CLASSES:
-        least = rows_of_a_label(rows.shape[1] - 1 - len(leave), budget, runs)
+        least = rows_of_a_label(rows.shape[1] - 1 - len(leave), budget, about)
         remark(
             f"a class needs about {least} training rows to be seen through the noise; rarer ones count as wrong. "
             "Declare classes that are public in a --schema; for amounts use --model ridge",
             quiet,
         )
     if not hide_runs:
-        about = usual_runs(chosen) if runs is None else runs
         remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
     kept = (
         f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
