@@ -57,6 +57,12 @@ class Task:
                 "simulated noise has no guarantee, so it is not charged to a ledger; leave out one of the two"
             )
 
+        if getattr(self.noise, "distance", 0.0):
+            raise BadInput(
+                "noise drawn in bulk is near the exact law, which the guarantee of a search does not count: leave "
+                "noise out, and it is drawn exactly. Nothing was spent"
+            )
+
     @property
     def price(self) -> Budget:
         """The budget of a task that has one; methods that need one are given no other task."""
