@@ -202,7 +202,7 @@ def test_a_budget_that_a_method_cannot_use_is_said_and_not_raised() -> None:
         "middle",
     }
     assert "not pure" in pure["observed"].unavailable
-    assert pure.recommendation.method == "pool_many"
+    assert pure.recommendation.method == "pool"  # level with pool_many, which takes 1,000 evaluations
     gdp = made(budget=tacit.Budget.gdp(0.5), want=0.01)
     assert gdp["kusner1"].unavailable
     assert not gdp["observed"].unavailable
@@ -222,6 +222,15 @@ def test_the_recommended_call_runs() -> None:
     assert plan[plan.recommendation.method].guarantee.unconditional
     made_here = eval(plan.recommendation.call, {"tacit": tacit, "losses": losses, "space": SPACE})
     assert made_here.guarantee.unconditional
+
+
+def test_a_thousand_evaluations_are_not_recommended_for_nothing() -> None:
+    plan = tacit.plan(records=20_000, dimensions=1, trials=30, budget=tacit.Budget.approximate(1.0, 1e-6), spread=0.1)
+    assert plan["pool_many"].mean < plan["observed"].mean < plan["pool_many"].mean + 0.0002
+    assert (plan.recommendation.method, plan["observed"].evaluations) == ("observed", 30)
+    assert "0.002 of the spread against" in plan.recommendation.reason
+    assert "If you know" not in plan.recommendation.reason
+    assert "30 trials: measured at 50" in str(plan)
 
 
 def test_what_is_recommended_has_the_least_expected_loss() -> None:

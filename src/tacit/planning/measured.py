@@ -47,9 +47,13 @@ def regret(method: str, landscape: str, *, dimensions: int, trials: int, noise: 
             mean, low, high = (so + share * part * x for so, x in zip((mean, low, high), at, strict=True))
     most = _curves()[mine[0]]["noise"][-1]
     asked = (("parameters", dimensions, ds), ("trials", trials, ts))
-    outside = [f"{x} {name}: measured from {g[0]} to {g[-1]}" for name, x, g in asked if not g[0] <= x <= g[-1]]
+    outside = [f"{x} {name}: measured {_span(g)}" for name, x, g in asked if not g[0] <= x <= g[-1]]
     outside += [f"noise {noise:.3g}: measured up to {most:g}"] * (noise > most)
     return Measured(mean, low, high, tuple(outside))
+
+
+def _span(grid: list[int]) -> str:
+    return f"at {grid[0]}" if len(grid) == 1 else f"from {grid[0]} to {grid[-1]}"
 
 
 def _between(grid: list[int], value: int) -> list[tuple[int, float]]:

@@ -12,6 +12,7 @@ from tacit.planning.measured import LANDSCAPES
 from tacit.privacy.guarantee import LETTER, Budget
 
 OUTDATED = "its loss was measured with earlier defaults, not with those of this version"
+ALIKE = 0.002  # of the spread: more evaluations than were asked for must gain more than this
 LEAD = 0.05  # of the spread: what a method whose loss is outdated must be better by
 WORTH = 0.9  # of what the middle of the space loses: a search that expects to lose more is not worth its budget
 
@@ -33,23 +34,30 @@ class Recommendation:
 def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     """The least mean of both landscapes; if nothing beats the middle of the space, to spend nothing.
 
-    A method whose loss was measured with earlier defaults is recommended only if it is clearly better.
+    A method whose loss was measured with earlier defaults is recommended only if it is clearly better; one that takes
+    more evaluations than were asked for, only if it gains more than 0.002 of the spread by them.
     """
     middle = next(o for o in outlooks if o.method == "middle")
     able = [o for o in outlooks if o.guarantee.unconditional and o.measured and not o.unavailable]
     worth = [o for o in able if o.mean < WORTH * middle.mean]
     if not worth:
         return _advise_nothing(case, middle, able)
-    best = min(worth, key=lambda o: o.mean + (LEAD * case.spread if OUTDATED in o.notes else 0.0))
+    expected = {o.method: o.mean + (LEAD * case.spread if OUTDATED in o.notes else 0.0) for o in worth}
+    best = min(worth, key=lambda o: expected[o.method] + ALIKE * case.spread * (o.evaluations > case.trials))
+    least = min(worth, key=lambda o: expected[o.method])
+    place = "has the least expected loss"
+    if least is not best:
+        more = f"{least.method}, which takes {least.evaluations:,} evaluations,"
+        place = f"loses no more than {ALIKE:g} of the spread against {more}"
     one, two = (best.measured[landscape].mean for landscape in LANDSCAPES)
     reasons = [
-        f"{best.method} has the least expected loss among methods with an unconditional guarantee: {one:.2g} if "
-        f"the scores have one valley, {two:.2g} if they have two (the middle of the space loses "
+        f"{best.method} {place} among methods with an unconditional guarantee: {one:.2g} if the "
+        f"scores have one valley, {two:.2g} if they have two (the middle of the space loses "
         f"{middle.measured[LANDSCAPES[0]].mean:.2g} and {middle.measured[LANDSCAPES[1]].mean:.2g})"
     ]
     for landscape in LANDSCAPES:
         other = min(worth, key=lambda o: o.measured[landscape].mean)
-        if other is not best:
+        if best.measured[landscape].mean - other.measured[landscape].mean > ALIKE * case.spread:
             reasons.append(
                 f"If you know that there is {_valleys(landscape)}: {other.method}, {_loss(other, landscape)}"
             )
