@@ -67,7 +67,15 @@ def test_the_release_is_printed_written_and_paid(folder: Path) -> None:
 
 def test_the_page_names_the_score_the_guarantee_and_what_the_search_cost(folder: Path) -> None:
     page = (folder / "release" / "report.html").read_text()
-    for words in ("Logistic regression", "What the search cost", "composition", "one record of the table replaced"):
+    for words in (
+        "table.csv: logistic regression of ill",
+        "Not protected",
+        "stay secret",
+        "signature",
+        "What the search cost",
+        "composition",
+        "one record of the table replaced",
+    ):
         assert words in page
     again = tacit(folder, "report", "release", "--out", "again.html")
     assert again.code == 0, again.err
