@@ -71,6 +71,7 @@ def train_command(
     """
     from tacit.identity import DataIdentity
     from tacit.integrations.files import read_table
+    from tacit.integrations.header import remarks_on_names
     from tacit.metrics import find
     from tacit.persons import number_persons
     from tacit.privacy.guarantee import Budget, remarks_on
@@ -92,7 +93,7 @@ def train_command(
     groups = rows[person] if person else None
     budget = Budget.approximate(epsilon, delta)
     units = len(rows) if groups is None else int(number_persons(groups, len(rows)).max()) + 1
-    for said in remarks_on(budget, units):
+    for said in (*remarks_on_names(table), *remarks_on(budget, units)):
         remark(said, quiet)
     how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
     whose = f"{units} persons" if person else f"{units} rows"

@@ -281,6 +281,8 @@ def _from_table(
         raise BadInput("a table needs --target COLUMN")
     known = Schema.read(schema) if schema is not None else None
     table_objective, rows = _read_rows(table, known, about, quiet)
+    for said in remarks_on_names(table):
+        remark(said, quiet)
     try:
         made = table_objective(rows, target, model, schema=known, **about)
     except TaskUnclear as unclear:

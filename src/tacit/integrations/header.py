@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shlex
+from collections import Counter
 from pathlib import Path
 
 from tacit.errors import BadInput
@@ -38,6 +40,17 @@ def read_header(table: Path) -> list[str] | None:
     except UnicodeDecodeError:
         text = line.decode("latin-1").rstrip("\r")
     return next(csv.reader([text], delimiter="\t" if first.suffix.lower() == ".tsv" else choose_separator(text)), [])
+
+
+def remarks_on_names(table: Path) -> list[str]:
+    """What is said of a text file in which several columns have one name: how the others are called."""
+    counts = Counter(name for name in read_header(table) or () if name)
+    return [
+        f"{many} columns are called {name!r}: {name!r} is the first of them, {f'{name}.1'!r} the next. To leave that "
+        f"out: --drop {shlex.quote(f'{name}.1')}"
+        for name, many in counts.items()
+        if many > 1
+    ]
 
 
 def choose_separator(line: str) -> str:
