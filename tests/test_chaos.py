@@ -57,6 +57,15 @@ def test_who_draws_before_the_debit_is_caught(load: Any, folder: Path, report: A
 
 
 @pytest.mark.slow
+def test_a_curator_answers_again_after_every_full_disk(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._curators").on_small_disk(report, folder, 20)
+    if report.missing:
+        pytest.skip(report.missing[0])
+    assert report.violations == []
+    assert report.faults.total() >= 30
+
+
+@pytest.mark.slow
 def test_who_forgets_the_limit_is_caught(load: Any, folder: Path, report: Any) -> None:
     load("benchmarks.faults._curators").on_files(report, folder, 40, careless=True)
     assert any("under a limit of" in words for words in report.violations)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from benchmarks.faults._disks import LACK, small_disk
 
 from tacit.outsource.curator.state import STATE, State, StateError
 
@@ -28,14 +30,25 @@ def test_a_state_that_is_no_database_is_opened_once_it_is_put_right(tmp_path: Pa
     State(tmp_path, "study").close()
 
 
-def test_a_state_on_a_full_disk_is_opened_once_there_is_room(tmp_path: Path) -> None:
-    with small_disk(tmp_path) as disk:
-        if disk is None:
-            pytest.skip(LACK)
-        folder = disk.path / "state"
-        State(folder, "study").close()
-        disk.fill()
-        with pytest.raises(StateError):
-            State(folder, "study")
-        disk.free()
-        State(folder, "study").close()
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of 1 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", disk], capture_output=True)
+    if done.returncode:
+        pytest.skip("may not mount a file system here")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_state_on_a_full_disk_is_opened_once_there_is_room(small_disk: Path) -> None:
+    State(small_disk / "state", "study").close()
+    with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(bytes(4096))
+    for _ in range(2):
+        with pytest.raises(StateError, match="full"):
+            State(small_disk / "state", "study")
+    (small_disk / "filler").unlink()
+    State(small_disk / "state", "study").close()
