@@ -119,6 +119,11 @@ class Study:
                 return False
         return True
 
+    @property
+    def last_refusal(self) -> str:
+        """Why the curator could not be started, when that failed last; for the words of a violation."""
+        return "".join(f": {said}" for said in work.lines(f"{self.out}.refused")[-1:])
+
     def check(self) -> None:
         """What holds at every moment, whatever failed."""
         hold, where = self.report.hold, f"study {self.name}"
@@ -281,9 +286,11 @@ def run(report: Report, study: Study, faults: dict[Fault, int]) -> None:
                 report.fault(f"curator: {kind}")
             study.check()
             if report.random.random() < 0.3:  # mostly the next fault comes before it is back
-                report.hold(study.wait(), f"after {kind} the curator answered nobody for two minutes")
+                report.hold(
+                    study.wait(), f"after {kind} the curator answered nobody for two minutes{study.last_refusal}"
+                )
         study.next()
-        report.hold(study.wait(), "after all faults the curator answered nobody for two minutes")
+        report.hold(study.wait(), f"after all faults the curator answered nobody for two minutes{study.last_refusal}")
     finally:
         study.close()
 

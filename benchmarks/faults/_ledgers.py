@@ -31,6 +31,7 @@ class Account:
         self.report, self.url, self.folder, self.careless = report, url, folder, careless
         self.purpose = ""
         self.workers: list[Child] = []
+        self.outs: list[str] = []
         self.renew()
         for _ in range(workers):
             self.start()
@@ -39,6 +40,7 @@ class Account:
         """A new ledger: the last one is used up."""
         self.name = uuid.uuid4().hex[:12]
         self.out = str(self.folder / f"draws-{self.name}")
+        self.outs.append(self.out)
         self.seen: list[str] = []
         self.left, self.counted = BUDGET.amount, 0
         Ledger.open(self.url, self.name, BUDGET).close()
@@ -64,6 +66,16 @@ class Account:
         for _ in range(many - len(self.workers)):
             self.start()
         return self.report.random.choice(self.workers)
+
+    def goes_on(self, seconds: float = 120.0) -> bool:
+        """Whether somebody draws, or uses the ledger up, after this moment."""
+        out, before, end = self.out, len(work.lines(self.out)), time.monotonic() + seconds
+        while self.out == out and len(work.lines(out)) == before:
+            if time.monotonic() > end:
+                return False
+            self.take()  # new processes for those that are done, and a new ledger for one that is used up
+            time.sleep(0.02)
+        return True
 
     def check(self) -> None:
         """What holds at every moment, whatever failed."""
@@ -96,9 +108,7 @@ class Account:
             child.kill()
             self.report.hold(not child.leftovers(), "a killed process left others behind")
         self.check()
-        self.report.refusals["LedgerError"] += sum(
-            len(work.lines(path)) for path in self.folder.glob("draws-*.refused")
-        )
+        self.report.refusals["LedgerError"] += sum(len(work.lines(f"{out}.refused")) for out in self.outs)
 
 
 def kill(account: Account) -> str:
@@ -177,6 +187,8 @@ def run(report: Report, account: Account, faults: dict[Fault, int]) -> None:
             if kind := fault(account):
                 report.fault(f"ledger: {kind}")
             account.check()
+        words = "after all faults nobody could charge for two minutes"
+        report.hold(account.goes_on(), f"{words}: {work.lines(f'{account.out}.refused')[-1:]}")
     finally:
         account.close()
 

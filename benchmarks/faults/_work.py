@@ -62,7 +62,7 @@ def charge_for_ever(url: str, name: str, out: str, purpose: str = "", careless: 
             say(f"{out}.tampered", str(error))
             rest(0.05)
         except TacitError as error:
-            say(f"{out}.refused", type(error).__name__)
+            say(f"{out}.refused", f"{type(error).__name__}: {error}")
             rest(0.01)
         except Exception as error:
             say(f"{out}.untyped", f"{type(error).__name__}: {error}")
@@ -96,7 +96,7 @@ def curate(place: str, name: str, ledger: str, port: int, out: str, careless: bo
                       ready=lambda url, _: say(f"{out}.ready", f"{os.getpid()} {url}"))  # fmt: skip
             return
         except TacitError as error:  # the disk is full, the server is down: start again, as a supervisor would
-            say(f"{out}.refused", type(error).__name__)
+            say(f"{out}.refused", f"{type(error).__name__}: {error}")
             rest(0.05)
         except Exception as error:
             say(f"{out}.untyped", f"{type(error).__name__}: {error}")
