@@ -273,6 +273,7 @@ def _from_table(
     ask: bool,
     quiet: bool,
 ) -> tuple[Any, ...]:
+    from tacit.integrations.header import remarks_on_names
     from tacit.integrations.table_facts import TaskUnclear
     from tacit.schema import Schema
     from tacit.space import Space
