@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.integrations.header import read_header
+from tacit.integrations.files import read_table
+from tacit.integrations.header import read_header, remarks_on_names
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +23,16 @@ def test_a_table_is_not_read_beyond_its_header() -> None:
     assert read_header(Path("pipe.csv")) == ["a", "sick"]
     assert os.read(descriptor, 100) == b"54,1\n"  # the record is still in the pipe
     os.close(descriptor)
+
+
+def test_columns_of_one_name_are_remarked_on() -> None:
+    Path("t.csv").write_text("Größe in m;a;Größe in m;;;a b\n1;2;3;4;5;6\n")
+    (said,) = remarks_on_names(Path("t.csv"))
+    assert said.startswith("2 columns are called 'Größe in m'")
+    assert said.endswith("--drop 'Größe in m.1'")
+    assert list(read_table("t.csv").columns[:3]) == ["Größe in m", "a", "Größe in m.1"]
+    Path("t.csv").write_text("a,b\n1,1\n")
+    assert remarks_on_names(Path("t.csv")) == []
 
 
 def test_headers_of_every_kind_are_understood() -> None:
