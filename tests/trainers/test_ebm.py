@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacit.errors import BadInput
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
@@ -47,6 +48,18 @@ def test_what_a_training_costs_is_the_sums_and_the_counts_together() -> None:
     base = Base(0.3, tabulate(GaussianProfile(0.3), floor=1e-9))
     found = EBM.calibrate({"rounds": 5, "rate": 1.0, "leaves": 3, "clip": 0.5}, Facts(100, 4, "classes", 2), base)
     assert 0.3 * (1 - 1e-9) < found.mu <= 0.3
+
+
+def test_noise_that_floats_would_round_together_with_a_sum_is_refused() -> None:
+    """Beyond 2^53 the sum would be rounded before it is hidden, by an amount that depends on the records."""
+    params, facts = {"rounds": 10, "rate": 1.0, "leaves": 4, "clip": 0.5}, Facts(4000, 3, "classes", 2)
+
+    def at(mu: float) -> float:
+        return EBM.calibrate(params, facts, Base(mu, tabulate(GaussianProfile(0.3), floor=1e-9))).scale
+
+    assert 20 * at(1e-4) + 2.0**52 < 2.0**53
+    with pytest.raises(BadInput, match="out of range"):
+        at(1e-6)
 
 
 def test_bins_rise_with_a_number_and_missing_ones_are_apart() -> None:

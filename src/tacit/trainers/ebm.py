@@ -34,6 +34,7 @@ from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 COUNTS = 0.05  # share of the squared mu that goes to the counts of the bins
 CELLS = 24  # of a number, besides its cuts
 COUNT_BITS, SUM_BITS = 20, 52
+LOUDEST_SUM = 2.0**47  # of noise on a sum: floats hold both together to the last bit, since no draw passes 20 scales
 EVEN, SELDOM = 2, 0.05  # rounds that take every column once; weight of a column that shows nothing, after them
 LEAST = 0.02  # share of the records that a leaf counts for at least: small leaves move slowly
 
@@ -114,7 +115,7 @@ class BoostingTrainer:
         clip, rate = float(params["clip"]), float(params["rate"])
         multiplier = math.sqrt(rounds * d + 1) / sums * (1 + 1e-12)
         s = Boosting(facts.records, d, rounds, int(params["leaves"]), rate, clip, multiplier, scale)
-        if s.bits < 8 or s.scale > LOUDEST or s.count_scale * 2.0**COUNT_BITS > LOUDEST:
+        if s.bits < 8 or s.scale > LOUDEST_SUM or s.count_scale * 2.0**COUNT_BITS > LOUDEST:
             raise BadInput(
                 f"noise of {multiplier:.3g} times the clip on {facts.records} records is out of range; give a larger "
                 "budget or fewer rounds"
