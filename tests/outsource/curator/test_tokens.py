@@ -7,6 +7,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from outsource_parts import hill, some_rows
@@ -100,6 +101,25 @@ def test_who_is_revoked_gets_no_answer_from_that_moment(place: str) -> None:
             c.ask([2], modeler="alice")
         assert refusal.value.code == "token"
         assert [e.row for e in c.exchanges()] == [1]
+
+
+def test_who_is_revoked_in_the_middle_of_a_long_request_is_evaluated_no_further(place: str) -> None:
+    rows, evaluated = some_rows(20), []
+    tokens = Tokens(place, environment="")
+    tokens.grant("alice")
+
+    def evaluate(row: Any) -> float:
+        evaluated.append(1)
+        if len(evaluated) == 2:
+            tokens.revoke("alice")
+        return 1.0
+
+    with Curator(rows, evaluate, epsilon=2.0, delta=1e-3, state=place) as curator:
+        with pytest.raises(Refused, match=r"was revoked\. The rest was not evaluated") as refused:
+            curator.ask([0, 1, 2, 3], modeler="alice")
+        assert (refused.value.code, len(evaluated)) == ("token", 2)
+        assert curator.exchanges() == []
+    tokens.close()
 
 
 def test_tokens_of_the_first_release_move_into_the_state(tmp_path: Path) -> None:

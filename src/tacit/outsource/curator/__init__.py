@@ -266,8 +266,8 @@ class Curator:
                 for row in dict.fromkeys(rows):
                     if row in known or row in given:
                         continue
-                    if self.evaluation != "column" and self._state.stop_time():
-                        raise Refused("stopped", "the curator has stopped this study. The rest was not evaluated")
+                    if self.evaluation != "column" and (objection := self._state.find_objection(modeler)):
+                        raise objection
                     given[row] = self._answer(row)
                     if not together and len(rows) > 1:  # each as it is ready: the next may take hours
                         known.update(self._keep(given, ())[0])

@@ -48,7 +48,7 @@ class Queries:
         if per_modeler < queries:
             by = sa.select(exchanges.c.modeler, sa.func.count()).where(mine).group_by(exchanges.c.modeler)
             used.update({line[0]: line[1] for line in self.connection.execute(by)})
-        revoked = self._revoked_holders({modeler for modeler, _, _ in asked})
+        revoked = self.revoked_holders({modeler for modeler, _, _ in asked})
         verdicts: list[Refused | None] = []
         new: list[dict[str, Any]] = []
         for modeler, request, rows in asked:
@@ -78,7 +78,7 @@ class Queries:
         allowed = {row for a, refusal in zip(asked, verdicts, strict=True) if refusal is None for row in a[2]}
         return verdicts, self.find_answers(allowed)
 
-    def _revoked_holders(self, modelers: set[str]) -> set[str]:
+    def revoked_holders(self, modelers: set[str]) -> set[str]:
         """Those of them who may ask no more, as of this transaction."""
         t = tokens.c
         found: set[str] = set()

@@ -328,6 +328,15 @@ class State:
         with self.reading() as c:
             return c.scalar(sa.select(studies.c.stopped).where(studies.c.name == self.name))
 
+    def find_objection(self, modeler: str) -> Refused | None:
+        """Why nothing more is evaluated for this modeler, whose request was let in: a stop, a token revoked since."""
+        with self.reading() as c:
+            if c.scalar(sa.select(studies.c.stopped).where(studies.c.name == self.name)):
+                return Refused("stopped", "the curator has stopped this study. The rest was not evaluated")
+            if Queries(c, self.name, self.owner).revoked_holders({modeler}):
+                return Refused("token", "this modeler's token was revoked. The rest was not evaluated")
+        return None
+
     def stop(self, stopped: bool = True) -> None:
         with self.writing() as c:
             c.execute(studies.update().where(studies.c.name == self.name).values(stopped=now() if stopped else None))
