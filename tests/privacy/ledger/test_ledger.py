@@ -48,6 +48,12 @@ def test_a_charge_is_debited_and_named_by_its_payment(ledger: Ledger) -> None:
     ledger.verify()
 
 
+def test_no_time_is_kept_to_the_microsecond(ledger: Ledger) -> None:
+    """How long a draw takes tells of the size of its noise, by microseconds; the ledger notes its beginning and end."""
+    ledger.settle(ledger.charge(HALF, "mean length of stay"), "0" * 64)
+    assert all(len(e.time) == len("2026-01-01T00:00:00.000+00:00") for e in ledger.entries())
+
+
 def test_a_charge_over_budget_is_refused_and_nothing_is_written(ledger: Ledger) -> None:
     ledger.charge(Guarantee(Budget.pure(0.7)))
     with pytest.raises(BudgetRefused) as refusal:

@@ -193,4 +193,4 @@ def touch(connection: Connection, header: Header) -> None:
 
 
 def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")  # microseconds would tell of the size of noise
