@@ -94,6 +94,26 @@ def test_whoever_makes_it_at_once_makes_one(tmp_path: Path) -> None:
         assert tokens.who((folder / "for-alice/alice.token").read_text().strip()) == "alice"
 
 
+def test_a_token_goes_to_a_file_of_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        said = run("curator", "grant", "bob", "--state", "state", "--out", "bob.token")
+    finally:
+        os.umask(before)
+    assert said.out.startswith("token of bob in bob.token, good until 20")
+    token = Path("bob.token").read_text().strip()
+    assert Path("bob.token").stat().st_mode & 0o777 == 0o600
+    assert token not in said.out + said.err
+    for words in (["--out", "bob.token"], ["--out", "absent/bob.token"]):  # nothing is overwritten, nor granted
+        said = run("curator", "grant", "bob", "--state", "state", *words)
+        assert (said.code, said.out) == (2, "")
+        assert "Nothing was granted" in said.err
+    assert run("curator", "grant", "b o b", "--state", "state", "--out", "new.token").code == 2
+    assert not Path("new.token").exists()
+    with Tokens("state") as tokens:
+        assert tokens.who(token) == "bob"
+
+
 def test_other_terms_are_refused_and_nothing_is_overwritten() -> None:
     run(*INIT)
     before = contents()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -15,6 +17,7 @@ from tacit.cli.curator_try import try_command
 from tacit.cli.options import LedgerName, MaybeLedger, complete, parse_duration, split_numbers
 from tacit.cli.shell import PLAIN, AsJson, Quiet, ask_person, explain_stop, mask_passwords, remark, this_command
 from tacit.errors import BadInput, TacitError, count, extra
+from tacit.files import open_private
 
 curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
 
@@ -150,16 +153,38 @@ def grant_command(
     name: Annotated[str, typer.Argument(help="Name of a modeler, or curator.")],
     state: State = "curator",
     lasts: Annotated[str, typer.Option("--for", help="How long it is good for: 30d, 12h, 90m, or ever.")] = LASTS,
+    out: Annotated[Path | None, typer.Option(help="A new file for it, its owner's alone; else it is printed.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a modeler a token, printed once and kept as a hash. A running service knows it at once.
+    """Give a modeler a token, told once and kept as a hash. A running service knows it at once.
 
-    Example: tacit curator grant alice --state loans --for 14d > alice.token
+    Example: tacit curator grant alice --state loans --for 14d --out alice.token
     """
-    with _tokens(state) as known:
+    with ExitStack() as stack:
+        file = stack.enter_context(_new_file(out)) if out is not None else None  # first: a token is told once
+        known = stack.enter_context(_tokens(state))
         token = known.grant(name, lasts=None if lasts == "ever" else parse_duration(lasts))
         until = next(g.expires for g in known.grants() if g.name == name)
-    typer.echo(json.dumps({"name": name, "token": token, "expires": until}) if as_json else token)
+        if file is not None:
+            file.write(token + "\n")
+    told = {"name": name, **({"file": str(out)} if file else {"token": token}), "expires": until}
+    text = f"token of {name} in {out}, good until {until or 'revoked'}" if file else token
+    typer.echo(json.dumps(told) if as_json else text)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[TextIO]:
+    """A file that was not there, its owner's alone; gone again if what follows fails."""
+    try:
+        descriptor = open_private(path, os.O_WRONLY | os.O_EXCL)
+    except OSError as error:
+        raise BadInput(f"no token can be written to {path}: {error.strerror}. Nothing was granted") from None
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @curator.command("revoke")
