@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,19 @@ def test_the_table_is_copied_with_who_may_see_it(sheet: Sheet, tmp_path: Path) -
     with page.expect_download() as download:
         page.click("#png")
     assert download.value.suggested_filename == "front.png"
+
+
+def test_the_list_of_runs_shows_all_its_columns_on_a_desk(sheet: Sheet, tmp_path: Path) -> None:
+    """A bar of a run under way, and what several ledgers have left, once pushed columns out of sight."""
+    charged(laid_out(tmp_path / "runs") / "ledger.db")
+    with chdir(tmp_path):
+        made = Runs([Path("runs")]).index()
+    bar = "180 of 6000 runs made on both data sets<progress max='6000' value='180'></progress>"
+    made.parts["runs"] = made.parts["runs"].replace("finished", bar, 1)
+    sheet.page.set_viewport_size({"width": 1280, "height": 900})
+    page = sheet.show(made, tmp_path)
+    assert page.locator("#runs progress").bounding_box()["width"] < 200
+    assert page.evaluate("[...document.querySelectorAll('.wide')].every(e => e.scrollWidth <= e.clientWidth)")
 
 
 def test_every_page_fits_a_phone_in_the_dark_and_prints_in_black(sheet: Sheet, tmp_path: Path) -> None:

@@ -168,5 +168,16 @@ def round_powers(low: float, high: float) -> list[float]:
 
 
 def plain_ticks(values: Iterable[float]) -> Ticks:
-    """Values with themselves as words."""
-    return [(v, f"{v:g}") for v in values]
+    """Values with themselves as words; from 10,000 on in thousands or millions, for which an axis has room.
+
+    >>> [word for _, word in plain_ticks([0.5, 2000.0, 180000.0, 2.5e6, 3e9])]
+    ['0.5', '2000', '180k', '2.5M', '3e+09']
+    """
+    return [(v, _short(v)) for v in values]
+
+
+def _short(value: float) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if max(unit, 1e4) <= abs(value) < 1e9:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"

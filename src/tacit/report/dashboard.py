@@ -126,7 +126,7 @@ class Runs:
         heads = ["where", "what", "how far", "score", "last changed", "budget left"]
         places = ", ".join(str(p) for p in self.places)
         shown = (
-            table(heads, rows, words=heads, long=["budget left"])
+            table(heads, rows, words=heads, long=["how far", "budget left"])
             if rows
             else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
         )
