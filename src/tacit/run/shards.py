@@ -197,7 +197,7 @@ def _overlap(parts: Sequence[Any]) -> bool:
         last = [(other, i) for other, i in last if other > start]
         for _, i in last[-FEW:]:
             try:
-                if np.shares_memory(arrays[i], arrays[number], max_work=WORK):
+                if np.shares_memory(arrays[i], arrays[number], max_work=WORK):  # type: ignore[arg-type]
                     return True
             except np.exceptions.TooHardError:
                 pass
