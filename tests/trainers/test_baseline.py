@@ -56,6 +56,8 @@ def test_noise_on_many_cells_leaves_the_loss_unbiased() -> None:
     """Mean of 200 draws within five deviations of the exact loss: fails once in a million."""
     target, noise = rows(np.linspace(-1, 1, 1001)[1:].tolist()), Simulation(1)
     found = [draw_baseline(target, scored(NUMBERS, "absolute"), 0.2, noise).loss for _ in range(200)]
+    stated = draw_baseline(target, scored(NUMBERS, "absolute"), 0.2, noise).deviation
+    assert 0.8 * stated < np.std(found) < 1.25 * stated  # 200 draws: beyond once in 10,000
     assert abs(np.mean(found) - 0.25) < 5 * np.std(found) / math.sqrt(200) + 0.005  # choosing the least costs a little
 
 

@@ -40,10 +40,11 @@ def divide_mu(mu: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The mean loss, within [0, 1], of always predicting the same, and what that is in words."""
+    """The mean loss, within [0, 1], of always predicting the same, what that is in words, and its noise's deviation."""
 
     loss: float
     prediction: str
+    deviation: float = 0.0
 
 
 def draw_baseline(rows: EncodedRows, scoring: Scoring, mu: float, noise: Source) -> Baseline:
@@ -64,11 +65,15 @@ def draw_baseline(rows: EncodedRows, scoring: Scoring, mu: float, noise: Source)
     exact = np.bincount(cell, minlength=len(places) + 1)
     scale = math.sqrt(2) / mu * FINE * (1 + 4 * LATTICE)
     noisy = np.array([noise.gaussian_whole(int(c) * FINE, scale) for c in exact], float) / FINE
-    return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, scoring)
+    each = scale / FINE / len(target)
+    return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, scoring, each)
 
 
-def best_constant(shares: Floats, lost: float, places: Floats, scoring: Scoring) -> Baseline:
-    """Post-processing: of the constants that may suit the metric the one whose mean loss by ``shares`` is least."""
+def best_constant(shares: Floats, lost: float, places: Floats, scoring: Scoring, noise: float) -> Baseline:
+    """Post-processing: of the constants that may suit the metric the one whose mean loss by ``shares`` is least.
+
+    ``noise`` is the deviation of one share.
+    """
     preparation = scoring.preparation
     if preparation.task == CLASSES:
         likely = np.maximum(shares, 1e-12)
@@ -83,7 +88,8 @@ def best_constant(shares: Floats, lost: float, places: Floats, scoring: Scoring)
         words = f"always about {float(shown):.3g}"
     else:
         words = f"always {str(shown)!r}" if best < len(shares) else "always the same probabilities"
-    return Baseline(min(max(losses[best], 0.0), 1.0), words)
+    spread = noise * math.sqrt(min(_squares_counted(each[best])))
+    return Baseline(min(max(losses[best], 0.0), 1.0), words, spread)
 
 
 def mean_loss(losses: Floats, shares: Floats, lost: float) -> float:
@@ -92,9 +98,15 @@ def mean_loss(losses: Floats, shares: Floats, lost: float) -> float:
     >>> mean_loss(np.array([0.0, 1.0]), np.array([0.7, 0.2]), 0.1).__round__(3)
     0.3
     """
-    if np.sum((1 - losses) ** 2) < np.sum(losses**2) + 1:
+    kept, gone = _squares_counted(losses)
+    if kept < gone:
         return float(1 - shares @ (1 - losses))  # shares and lost add up to 1, but for the noise
     return float(shares @ losses + lost)
+
+
+def _squares_counted(losses: Floats) -> tuple[float, float]:
+    """By how much the noise of a share counts, squared and added up: by what is not lost, and by what is lost."""
+    return float(np.sum((1 - losses) ** 2)), float(np.sum(losses**2) + 1)
 
 
 def class_places(preparation: Preparation) -> Floats:

@@ -289,18 +289,20 @@ class Training:
         reading, told = scoring.reading(persons), scoring.mean_in_units(mean)
         noise = scoring.width / (units * divide_mu(self.cost.budget.mu())[0])
         sampling = scoring.width * sampling_deviation(mean, 1.96 * noise / scoring.width, (0.0, 1.0), units)
+        without, alone = scoring.mean_in_units(baseline.loss), replace(reading, spread=0.0)
         return Trained(
             PublishedModel(scoring.preparation, winner.model, self.trainer.name),
             winner.params,
             reading.read(told),
             scoring.metric.name,
-            replace(reading, spread=0.0).reach(told, 1.96 * noise) / 1.96,
+            alone.reach(told, 1.96 * noise) / 1.96,
             reading.reach(told, 1.96 * sampling) / 1.96,
             {
                 "of": "persons" if self.unit == PERSON else "rows",
                 "records": self.table.training.units,
                 "test": persons,
-                "baseline": reading.read(scoring.mean_in_units(baseline.loss)),
+                "baseline": reading.read(without),
+                "baseline_deviation": alone.reach(without, 1.96 * baseline.deviation * scoring.width) / 1.96,
                 "baseline_of": baseline.prediction,
                 **({"metric": reading.about} if reading.about else {}),
                 **self.cost.to_json(),

@@ -103,7 +103,10 @@ class Trained:
             f"{self.details.get('test', 'the')} test {of} are a sample"
         )
         if "baseline" in self.details:
-            base = f"{self.details['baseline']:.4g}, about: {self.details['baseline_of']}"
+            off = 1.96 * self.details.get("baseline_deviation", 0.0)
+            base = (
+                f"{self.details['baseline']:.4g}{f' ± {off:.2g}' if off else ''}, about: {self.details['baseline_of']}"
+            )
             lines.append(f"  {'without the model':{width}}  {base}")
         return "\n".join(lines)
 

@@ -78,7 +78,8 @@ def _release(value: dict[str, Any], title: str) -> str:
     rows: list[tuple[str, Any]] = [(value["metric"], f"{value['score']:.4g} ± {both:.2g} (95%)")]
     details = value["details"]
     if "baseline" in details:
-        rows.append(("without the model", f"{details['baseline']:.4g}"))
+        off = 1.96 * details.get("baseline_deviation", 0.0)
+        rows.append(("without the model", f"{details['baseline']:.4g}{f' ± {off:.2g} (95%)' if off else ''}"))
     rows += [(name, number(v, 4)) for name, v in value["params"].items()]
     base = f" Without the model: {escape(str(details['baseline_of']))}." if "baseline" in details else ""
     of = escape(str(details.get("of", "rows")))
