@@ -48,6 +48,26 @@ def test_the_exact_form_proposes_points_below_the_reference() -> None:
     assert all(p.epsilon < 1.0 for p in front.tested[12:])
 
 
+def test_startup_points_lie_below_the_reference_and_far_apart() -> None:
+    asked: dict[str, Any] = {"delta": 0.0, "reference": (1.0, 1.0), "seed": 5}
+    tested = discover(Toy(), trials=16, startup=16, **asked).tested
+    epsilons = np.array([p.epsilon for p in tested])
+    assert (epsilons < 1.0).all()  # two of three points of this space are beyond
+    pool = Space(Toy().space).params(np.random.default_rng(0).random((4000, 3)))
+    known = np.sort([e for e in Toy().epsilons(pool, 0.0) if e < 1.0])
+    ranks = np.sort(np.searchsorted(known, epsilons)) / len(known)
+    assert np.diff(np.r_[0.0, ranks, 1.0]).max() < 0.3  # no stretch of epsilon is left out
+    cube = Space(Toy().space).cube([p.params for p in tested])
+    apart = np.linalg.norm(cube[:, None] - cube[None], axis=2)[np.triu_indices(16, 1)]
+    assert apart.min() > 0.1
+    assert [p.params for p in discover(Toy(), trials=5, startup=5, **asked).tested] == [p.params for p in tested[:5]]
+
+
+def test_a_third_of_few_points_is_scattered_unless_told_otherwise() -> None:
+    assert discover(Toy(), delta=0.0, trials=24) == discover(Toy(), delta=0.0, trials=24, startup=8)
+    assert discover(Toy(), delta=0.0, trials=24) != discover(Toy(), delta=0.0, trials=24, startup=16)
+
+
 def test_equal_seeds_give_equal_fronts() -> None:
     assert discover(Noisy(), **ASKED, repeats=2) == discover(Noisy(), **ASKED, repeats=2)
 
@@ -328,8 +348,8 @@ def test_an_epsilon_that_is_none_stops_the_study(epsilon: float) -> None:
 
 def test_a_reference_below_every_point_is_worked_towards() -> None:
     """No startup point lies below it; the search goes to smaller epsilons until one does."""
-    front = discover(Toy(), delta=0.0, trials=30, startup=6, reference=(0.012, 1.0))
-    assert not any(p.epsilon < 0.012 for p in front.tested[:6])
+    front = discover(Toy(), delta=0.0, trials=30, startup=6, reference=(0.01001, 1.0))
+    assert not any(p.epsilon < 0.01001 for p in front.tested[:6])
     assert front.hypervolume() > 0
 
 

@@ -29,7 +29,9 @@ def pareto_command(
     space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of its own.")] = None,
     delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
     trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100,
-    startup: Annotated[int, typer.Option(help="Scattered points before the search.")] = 16,
+    startup: Annotated[
+        int | None, typer.Option(help="Scattered points before the search; a third, 4 to 16, if left out.")
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
     reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
     cost: Annotated[
@@ -79,7 +81,7 @@ def pareto_command(
 
     from tacit.errors import count, positive, probability
     from tacit.pareto import baselines
-    from tacit.pareto.discovery import discover
+    from tacit.pareto.discovery import discover, startup_share
     from tacit.pareto.remarks import edge_remarks
     from tacit.privacy.guarantee import loose
     from tacit.run.folder import lock_folder
@@ -106,7 +108,8 @@ def pareto_command(
     trained = getattr(getattr(made, "examples", None), "records", 0)
     if trained and (weak := loose(delta, trained)):
         remark(weak, quiet)
-    arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": startup, "repeats": repeats}
+    scattered = startup_share(trials) if startup is None else startup
+    arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": scattered, "repeats": repeats}
     corner = reference if cost is None else (*reference, cost)
     arguments |= {"reference": corner, "privacy_model": privacy_model, "seed": seed, "storage": storage}
     arguments |= {"study_name": study_name, "take_over": take_over}

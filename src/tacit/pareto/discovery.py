@@ -41,7 +41,7 @@ def discover(
     *,
     delta: float,
     trials: int,
-    startup: int = 16,
+    startup: int | None = None,
     reference: tuple[float, ...] = (10.0, 1.0),
     repeats: int = 1,
     privacy_model: str = "exact",
@@ -58,7 +58,8 @@ def discover(
 ) -> Front:
     """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyper-parameters.
 
-    ``trials`` counts all points, ``startup`` of them scattered first. Each is run ``repeats`` times. ``reference`` is
+    ``trials`` counts all points, ``startup`` of them scattered first: a third, at least 4 and at most 16, if it is left
+    out. Each is run ``repeats`` times. ``reference`` is
     the anti-ideal point: epsilons and errors beyond it are of no interest. ``sampler`` replaces DPareto by any
     multi-objective Optuna sampler. ``storage`` keeps the study: call again to go on, or from several processes at once.
     ``take_over=True`` closes trials that a killed process left running. ``executor`` runs ``at_once`` points together.
@@ -81,7 +82,8 @@ def discover(
     (True, 'none')
     """
     oracles = Oracles(algorithm, delta)
-    trials, startup, repeats = count("trials", trials), count("startup", startup), count("repeats", repeats)
+    trials, repeats = count("trials", trials), count("repeats", repeats)
+    startup = startup_share(trials) if startup is None else count("startup", startup)
     choice("privacy_model", privacy_model, ("exact", "gp"))
     corner = _corner(reference)
     usual = getattr(executor, "_max_workers", 1) if executor else 1
@@ -115,6 +117,15 @@ def discover(
         test.settle(digest(front))
         round_times(study)
     return front
+
+
+def startup_share(trials: int) -> int:
+    """How many of so many points are scattered before the search: what 24 points can spare is less than 16.
+
+    >>> [startup_share(trials) for trials in (3, 12, 24, 30, 272)]
+    [4, 4, 8, 10, 16]
+    """
+    return max(4, min(16, trials // 3))
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@
 
 The model is given the values as they were observed, never ones that it smoothed itself, and the noise that is on them.
 Of a private front it is known. Otherwise runs scatter, and those with much privacy noise scatter many times more: two
-runs or more of a point tell by how much (see ``scatter``); of single runs, the noise that makes the values most likely
-is taken, even or falling with epsilon. An interval of 95% reaches as far as Student's 99% with n less the fitted
-parameters degrees of freedom, and further where the model was surer than it may be: by the root mean square of its
-leave-one-out residuals (y - m) / sqrt(s^2 - v), if that is above 1. A search meets lucky runs and hyper-parameters are
-fitted; measured by ``tacit-bench front_coverage`` on simulated fronts and ``pareto_tables`` on real ones.
+runs or more of a point tell by how much (see ``scatter``). Single runs do not, since a model may take noise for shape:
+the largest noise that the values do not refute is taken, even or falling with epsilon. An interval of 95% reaches as
+far as Student's 99% with n less the fitted parameters degrees of freedom, and further where the model was surer than it
+may be: by the root mean square of its leave-one-out residuals (y - m) / sqrt(s^2 - v), if that is above 1. A search
+meets lucky runs and hyper-parameters are fitted; measured by ``tacit-bench front_coverage`` on simulated fronts and
+``pareto_tables`` on real ones.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 LEAST = 3  # points that a model needs
 LEVEL = 0.995  # Student's quantile, for each end
 PRIOR = 4.0  # degrees of freedom that the trend of scatter over epsilon counts for, beside a point's own runs
-FALLS = (0.5, 1.0, 2.0)  # powers of 1 / epsilon by which the noise of single runs may grow
-SHARES = (0.01, 0.05, 0.2)  # of the variance of all values, at the middle epsilon
+FALLS = (0.0, 0.5, 1.0)  # powers of 1 / epsilon by which the noise of single runs may grow
+SHARES = (0.003, 0.01, 0.03, 0.1, 0.3)  # of the variance of all values, at the middle epsilon
+REFUTED = 4.0  # log likelihood below the best at which a noise is no longer believed: 99.5% for one parameter
 SOME = 64  # points on which shapes of noise are compared
 
 
@@ -104,14 +106,14 @@ def _run_noise(X: Array, y: Array, points: Sequence[Point], scale: Scale) -> Arr
     """The noise of values that is not fitted as one number for all, (n,)."""
     if all(len(p.runs) > 1 for p in points):
         return scatter(points, scale)
+    if not y.var() > 0:
+        return np.zeros(len(y))
     some = np.unique(np.linspace(0, len(y) - 1, SOME).round().astype(np.intp)) if len(y) > SOME else np.arange(len(y))
     x = np.log(np.maximum([p.epsilon for p in points], 1e-9))
     x -= np.median(x)
+    shapes = [y.var() * np.minimum(share * np.exp(-power * x), 1.0) for power in FALLS for share in SHARES]
     even = _fit(X[some], y[some], np.zeros(len(some)))
-    best, shape = even.objective, np.zeros(len(y))
-    for power in FALLS:
-        for share in SHARES:
-            known = y.var() * np.minimum(share * np.exp(-power * x), 1.0)
-            if (found := _fit(X[some], y[some], known[some], even).objective) > best:
-                best, shape = found, known
-    return shape
+    found = [_fit(X[some], y[some], known[some], even).objective for known in shapes]
+    best = max(even.objective, *found)
+    likely = [known for known, objective in zip(shapes, found, strict=True) if objective > best - REFUTED]
+    return max(likely, key=lambda known: float(np.log(known).sum()), default=np.zeros(len(y)))

@@ -20,6 +20,7 @@ from tacit.gp.threads import one_thread
 from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import nondominated
 from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, golden_points, points_around
+from tacit.privacy.lot_calibration import spread_out
 from tacit.run.sampler import JointSampler
 from tacit.space import Array, Params, Space
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 FAILED = "tacit:failed"
 POOL = 2048  # candidates over the whole space, their epsilons computed once
+SPREAD = 2.0  # weight of epsilon's rank beside the coordinates of the unit cube, where startup points are spread out
 CENTRES = 16  # points of the front that are searched around
 PATIENCE = 10.0  # seconds for another worker to name the point of a trial it has begun; then it is taken to be gone
 ONE_AT_A_TIME = threading.Lock()  # threads of one study share its sampler and its models
@@ -48,7 +50,8 @@ class DParetoSampler(JointSampler):
     ``reference`` has three numbers. With three and no ``costs`` the third is measured: a model's mean stands for it.
 
     Follows. Avent et al. (2020), Algorithm 2; with "gp", equations 1 to 3.
-    Differs. Startup points come from an evenly scattered sequence, not independent draws. Epsilon is computed, not
+    Differs. Startup points are not independent draws: they lie far apart, in the space and along epsilon, and within
+    the reference; where epsilon is modelled, they come from an evenly scattered sequence. Epsilon is computed, not
     modelled, unless asked. Failed trials count as the worst error seen, so that the search leaves them alone.
     """
 
@@ -85,6 +88,7 @@ class DParetoSampler(JointSampler):
         self._third: GaussianProcess | None = None
         self._nameless: set[int] = set()  # trials begun by workers that never named a point
         self._pool: Candidates | None = None
+        self._design: list[Params] | None = None
         self._pool_cost: Array | None = None
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
@@ -93,6 +97,10 @@ class DParetoSampler(JointSampler):
         done, failed, running = self.observations(study, but=trial.number)
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
+            with ONE_AT_A_TIME:
+                design = self._startup_design()
+            if trial.number < len(design):
+                return design[trial.number]
             return self.space.params(golden_points(self.space.dimensions, trial.number, 1, self.seed))[0]
         self._await_earlier(study, trial.number)  # without the lock, which a thread that is waited for needs
         with ONE_AT_A_TIME, one_thread():
@@ -124,6 +132,20 @@ class DParetoSampler(JointSampler):
                 self._nameless |= unnamed
             else:
                 time.sleep(0.01)
+
+    def _startup_design(self) -> list[Params]:
+        """Points of the pool that lie far apart, in the space and along epsilon, all within the reference.
+
+        Each is the furthest from those before it, so a longer design begins as a shorter one.
+        """
+        if self._design is None and self.epsilons is not None:
+            pool = self._whole_space()
+            inside = np.flatnonzero(pool.epsilon < self.reference[0])
+            rank = np.argsort(np.argsort(pool.epsilon[inside])) / max(1, len(inside) - 1)
+            places = np.column_stack([self.space.cube([pool.params[i] for i in inside]), SPREAD * rank])
+            some: Any = spread_out(places, min(self.startup, len(inside))) if len(inside) else ()
+            self._design = [pool.params[inside[k]] for k in some]
+        return self._design or []
 
     # One iteration of Algorithm 2.
 
