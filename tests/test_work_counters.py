@@ -228,9 +228,9 @@ class Counting(Toy):
 def test_a_proposal_of_dpareto_asks_for_its_epsilons_in_two_calls() -> None:
     toy = Counting()
     tacit.pareto.discover(toy, delta=1e-6, trials=20, startup=16, repeats=2, progress=False)
-    # 64 are asked for at the start, whether any is finite; every trial asks for its own epsilon; the pool over the
-    # whole space is asked for once, at the first proposal
-    assert toy.asked[:18] == [64] + [1] * 16 + [2048]
+    # 64 are asked for at the start, whether any is finite; the pool over the whole space is asked for once, for the
+    # startup points; every trial asks for its own epsilon
+    assert toy.asked[:18] == [64, 2048] + [1] * 16
     # then each proposal asks around the front (at most 256 places) and around the 6 best (at 2 distances, 16 each)
     around, nearer, own = (toy.asked[18 + i :: 3] for i in range(3))
     assert (nearer, own) == ([6 * 2 * 16] * 4, [1] * 4)
