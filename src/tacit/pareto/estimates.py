@@ -7,10 +7,10 @@ The model is given the values as they were observed, never ones that it smoothed
 Of a private front it is known. Otherwise runs scatter, and those with much privacy noise scatter many times more: two
 runs or more of a point tell by how much (see ``scatter``). Single runs do not, since a model may take noise for shape:
 the largest noise that the values do not refute is taken, even or falling with epsilon. An interval of 95% reaches as
-far as Student's 99% with n less the fitted parameters degrees of freedom, and further where the model was surer than it
-may be: by the root mean square of its leave-one-out residuals (y - m) / sqrt(s^2 - v), if that is above 1. A search
-meets lucky runs and hyper-parameters are fitted; measured by ``tacit-bench front_coverage`` on simulated fronts and
-``pareto_tables`` on real ones.
+far as Student's 99% with n less the fitted parameters degrees of freedom, or those of a point's scatter if that is
+fewer, and further where the model was surer than it may be: by the root mean square of its leave-one-out residuals
+(y - m) / sqrt(s^2 - v), if that is above 1. A search meets lucky runs and hyper-parameters are fitted; measured by
+``tacit-bench front_coverage`` on simulated fronts and ``pareto_tables`` on real ones.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class ErrorModel:
             mean, variance = gp.posterior(X)
         free = np.maximum(known + fitted.noise - variance, 1e-9 * gp.kernel.variance)
         misfit = float(np.sqrt(np.mean((y - mean) ** 2 / free)))
-        freedom = max(LEAST, len(points) - space.dimensions - 2)
+        fewest = min(len(p.runs) for p in points)
+        freedom: float = max(LEAST, len(points) - space.dimensions - 2)
+        if not noise and fewest > 1:  # no more than the scatter of a point's runs has
+            freedom = min(freedom, fewest - 1 + PRIOR)
         return cls(gp, scale, float(stdtrit(freedom, LEVEL)) * max(1.0, misfit))
 
     def errors(self, features: Array) -> tuple[Array, Array, Array]:
