@@ -92,13 +92,13 @@ def judge(table: str, search: str, seed: int) -> Judged:
 
 
 def everything(repeats: int, only: str = "", tables: str = "") -> dict[tuple[str, str, int], Judged]:
-    """Table, search, seed -> the judged front; ``only`` and ``tables`` restrict it, to fill in pieces."""
+    """Table, search, seed -> the judged front; ``only`` (parts of names by |) and ``tables`` restrict it."""
     found = {}
     for seed in range(repeats):
         for table in TABLES:
             for search in searches():
                 late = search == BOTORCH and seed >= BOTORCH_SEEDS
-                if only in search and tables in table and not late:
+                if any(part in search for part in only.split("|")) and tables in table and not late:
                     key = {"table": table, "search": search, "seed": seed, "budget": budget(seed), "runs": RUNS}
                     piece = keep_piece("pareto_tables", key, lambda t=table, n=search, s=seed: judge(t, n, s))
                     found[table, search, seed] = [tuple(p) for p in piece]
