@@ -107,6 +107,19 @@ def test_a_table_tells_its_own_sizes(plan: Said, tmp_path: Path) -> None:
     assert "leave --records" in refused.stderr
 
 
+def test_the_line_for_a_table_can_be_copied(plan: Said, tmp_path: Path) -> None:
+    rows = [f"{i},{i % 7},{i % 4}" for i in range(4000)]
+    (tmp_path / "my stays.csv").write_text("stay no,age (years),days in\n" + "\n".join(rows))
+    asked = ["--table", "my stays.csv", "--target", "days in", "--task", "classification", "--drop", "stay no"]
+    done = plan(*asked, "--validation", "0.4", "--trials", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "left out: stay no" in done.stderr
+    words = shlex.split(json.loads(done.stdout)["recommendation"]["shell"])
+    assert set(asked) | {"--validation", "0.4"} <= set(words)
+    tuned = run(*words[1:], "--trials", "2", "--yes", "--method", "random")
+    assert tuned.code == 0, tuned.err
+
+
 def test_a_plan_of_a_training_reads_nothing_of_a_table_but_its_size(plan: Said, tmp_path: Path) -> None:
     """Every row is private then: not even labels that the first rows show may be counted."""
     rows = [f"p{i // 2},{i % 7},{'yes' if i % 7 > 3 else 'no'}" for i in range(4000)]

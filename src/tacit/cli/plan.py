@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,8 @@ def plan_command(
     model: Annotated[str, typer.Option(help="Model whose space is searched (with --table).")] = "linear",
     metric: Annotated[str | None, typer.Option(help=METRIC)] = None,
     person: Annotated[str | None, typer.Option(help="Column that names whose each row is (with --table).")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out (with --table).")] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression (with --table).")] = None,
     validation: Annotated[float, typer.Option(help="Share of private validation rows (with --table).")] = 0.5,
     train: Annotated[bool, typer.Option("--train", help="Plan tacit train instead: every record protected.")] = False,
     runs: Annotated[float, typer.Option(help="With --train: about how many models to train at the most.")] = 40.0,
@@ -64,13 +67,16 @@ def plan_command(
             raise BadInput("a table needs --target COLUMN")
         if records is not None or dimensions is not None:
             raise BadInput("a table knows its records and its model's parameters: leave --records and --dimensions out")
-        about = {"metric": metric, "bounds": bounds, "person": person, "validation": validation}
+        about: dict[str, Any] = {"metric": metric, "bounds": bounds, "person": person, "validation": validation}
+        about |= {"drop": tuple(drop or ()), "task": task}
         if train:
             records = _count_units(table, target, person)
         else:
             records, dimensions, bounds, spread = _measure_table(table, target, model, spread, about)
-        given = {"table": table, "target": target, "model": model, "metric": metric, "person": person}
-        words = " ".join(f"--{k} {v}" for k, v in given.items() if v is not None)
+        given = {"table": table, "target": target, "model": model, "metric": metric, "person": person, "task": task}
+        given |= {"validation": validation if validation != 0.5 else None}
+        named = [*given.items(), *(("drop", name) for name in drop or ())]
+        words = " ".join(f"--{k} {shlex.quote(str(v))}" for k, v in named if v is not None)
         words += f" --bounds {bounds[0]:g} {bounds[1]:g}" if bounds and about["bounds"] is not None else ""
     if records is None:
         raise BadInput("a plan needs --records, the number of private records, or --table FILE with --target COLUMN")

@@ -15,7 +15,7 @@ from tacit.errors import BadInput
 def predict_command(
     model: Annotated[Path, typer.Argument(help="Folder of a release, or its model.json or model.joblib.")],
     table: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet table with the columns that the model was trained on.")
+        Path, typer.Argument(help="A CSV, Excel or Parquet table with the columns that it was trained on.")
     ],
     probabilities: Annotated[bool, typer.Option("--probabilities", help="One column for each class.")] = False,
     out: Annotated[Path | None, typer.Option(help="CSV file to write; standard output if left out.")] = None,

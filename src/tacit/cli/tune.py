@@ -58,7 +58,7 @@ def tune_command(
     space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON; FILE#TABLE for a part.")] = None,
     records: Annotated[int | None, typer.Option(help="Number of private records.")] = None,
     bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds of a loss, such as 0 1.")] = None,
-    table: Annotated[Path | None, typer.Option(help="A CSV or Parquet table instead of an objective.")] = None,
+    table: Annotated[Path | None, typer.Option(help="A CSV, Excel or Parquet table, not an objective.")] = None,
     train: Annotated[
         str | None, typer.Option(help="module:function making a model; the objective then scores --table in parts.")
     ] = None,
