@@ -161,10 +161,10 @@ def with_distance(epsilon: Callable[[float], float], delta: float, distance: flo
     )
 
 
-def _shown(amount: float, digits: int) -> str:
+def _print(amount: float, digits: int) -> str:
     """What is promised, in print: not less than it is, but for a part in 1e9 by which roots are found too large.
 
-    >>> _shown(1.0 + 1e-13, 4), _shown(2.25303, 4)
+    >>> _print(1.0 + 1e-13, 4), _print(2.25303, 4)
     ('1', '2.254')
     """
     return at_most(amount * (1 - 1e-9), digits)
@@ -286,11 +286,11 @@ class Guarantee:
             return [f"NO privacy guarantee: {self.source}.", "Show this only to people who may see the data."]
         epsilon, delta = self.quoted() or (0.0, 0.0)
         near = f"noise within {self.distance:.1g} of the exact law, which delta includes" if self.distance else ""
-        amount = f"{LETTER[self.notion]} = {_shown(self.budget.amount, 6)}"
+        amount = f"{LETTER[self.notion]} = {_print(self.budget.amount, 6)}"
         held = f"held as {self.notion.upper()}, {amount}" if self.notion in ("zcdp", "gdp") else ""
         held = f" ({'; '.join(filter(None, (held, near)))})" if held or near else ""
-        grown = f"{at_most(math.exp(epsilon), 4)} p" if epsilon < 100 else f"e^{_shown(epsilon, 4)} p"
-        lost = _shown(delta, 6) if delta else ""
+        grown = f"{at_most(math.exp(epsilon), 4)} p" if epsilon < 100 else f"e^{_print(epsilon, 4)} p"
+        lost = _print(delta, 6) if delta else ""
         hardly = ", which is hardly a promise," if epsilon >= 100 else ""
         holds = (
             f"It holds only if: {'; '.join(self.assumptions)}."
@@ -299,7 +299,7 @@ class Guarantee:
         )
         duties = f"It presupposes of the user's code: {'; '.join(self.premises)}."
         return [
-            f"Differential privacy with epsilon = {_shown(epsilon, 4)}{f', delta = {lost}' if lost else ''}{held}, for "
+            f"Differential privacy with epsilon = {_print(epsilon, 4)}{f', delta = {lost}' if lost else ''}{held}, for "
             f"{self.unit}.",
             f"A conclusion drawn from the release with probability p would be drawn with probability at most {grown}"
             f"{f' + {lost}' if lost else ''}{hardly} had that one change been made.",
