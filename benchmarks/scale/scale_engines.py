@@ -11,6 +11,8 @@ import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy as np
 
 import tacit
 from benchmarks import Figure
+from benchmarks.harness.parts import keep_piece
 from benchmarks.scale import _cluster
 from benchmarks.scale._cluster import bare, connect, dask_cluster, make_rows, score, train
 from tacit.privacy.gradient_mean import Clipped
@@ -103,6 +106,7 @@ def compare_releases(client: Any, folder: Path) -> list[Figure]:
     import pandas
 
     columns = [f"x{j}" for j in range(8)] + ["y"]
+    folder.mkdir()
     for i in range(FILES):
         frame = pandas.DataFrame(make_rows(ROWS // FILES, i), columns=columns)
         frame.to_parquet(folder / f"{i:02d}.parquet", row_group_size=125_000)
@@ -153,20 +157,30 @@ def add_many(records: int = 10**9) -> list[Figure]:
 
 
 def run(repeats: int) -> list[Figure]:
-    figures = add_many()
+    few = max(3, repeats // 3)
     with tempfile.TemporaryDirectory() as folder, dask_cluster(folder) as processes:
         client = connect(processes)
-        found, held = compare_overhead(client, repeats, FILES, ROWS)
-        figures += found
-        del held
-        moving = held_parts(client, FILES, ROWS)
-        figures.append(count_moves(client, moving, ROWS))
-        del moving
         rows = Path(folder) / "rows"
-        rows.mkdir()
-        figures += compare_releases(client, rows)
-        for many in (MANY, MORE):
-            figures += compare_overhead(client, max(3, repeats // 3), many, many * 200)[0]
+        pieces: list[tuple[str, Callable[[], list[Figure]]]] = [
+            ("a billion", add_many),
+            ("overhead", lambda: compare_overhead(client, repeats, FILES, ROWS)[0]),
+            ("moves", lambda: [count_moves(client, held_parts(client, FILES, ROWS), ROWS)]),
+            ("releases", lambda: compare_releases(client, rows)),
+            ("many", lambda: compare_overhead(client, few, MANY, MANY * 200)[0]),
+            ("more", lambda: compare_overhead(client, few, MORE, MORE * 200)[0]),
+        ]
+        figures = list[Figure]()
+        for name, work in pieces:
+            kept = keep_piece("scale_engines", {"what": name, "repeats": repeats}, lambda w=work: measure_loaded(w))
+            figures += [Figure(**one) for one in kept]
         client.close()
-    load = os.getloadavg()[1]
-    return [*figures, Figure("load of the machine meanwhile", load, "processes", note="of the last five minutes")]
+    return figures
+
+
+def measure_loaded(work: Callable[[], list[Figure]]) -> list[dict[str, Any]]:
+    """Figures of a piece; those that a busy machine changes tell how busy it was."""
+    figures, load = work(), os.getloadavg()[0]
+    busy = f"load of the machine {load:.1f} processes" if load > 3 else ""
+    return [
+        asdict(replace(f, note="; ".join(filter(None, [f.note, busy]))) if f.unit in ("x", "s") else f) for f in figures
+    ]
