@@ -29,7 +29,7 @@ REPEATS = 1
 ALSO = ("tacit.cli.tune", "tacit.integrations.table_parts", "tacit.run.dask_engine")
 
 FILES, SMALL, LARGE = 20, 5_000_000, 20_000_000
-FEW = 8  # trials of the largest table and of comparisons
+FEW = 4  # trials of the largest table and of comparisons
 MAKE = """
 import sys, numpy, pandas
 folder, rows, files = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
