@@ -57,10 +57,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def table(spark: Any) -> Any:
-    """The parts of the laws as partitions of their sizes and in their order, with empty ones between them."""
-    rows = [(2 * i, float(x), float(y)) for i, frame in enumerate(frames()) for x, y in frame]
+    """The parts of the laws as partitions of their sizes and in their order, between empty ones."""
+    rows = [(i + 1, float(x), float(y)) for i, frame in enumerate(frames()) for x, y in frame]
     placed = spark.sparkContext.parallelize(rows, 2).map(lambda row: (row[0], row[1:]))
-    return placed.partitionBy(2 * len(counts()) + 1, lambda n: n).values().toDF(["x", "y"])
+    return placed.partitionBy(len(counts()) + 2, lambda n: n).values().toDF(["x", "y"])
 
 
 class TestSpark(EngineLaws):
