@@ -8,8 +8,8 @@ points (16 + 256), lots of 32 or more (8) and 16 epochs at most (64) to bound wh
 All runs are kept: the same points are told by three accountings, and by 1 or 3 runs. Points whose epsilon is 10 or
 more are not trained.
 
-The paper's intervals are taken for those of single sets, mean +- 2.1 deviations: as intervals of the mean, the first,
-0.158 (0.053, 0.264), would have p = 0.006, and the paper states p < 0.001 for all three.
+Last, volumes are told on a log axis of epsilon too: the authors' code has that choice, and the paper does not say which
+it took. Measured for DP-Adam, whose gap is the largest.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Adult, Table 2 of DPareto's paper: what its larger gains over random search come from"
 LONG = True
-REPEATS = 2
+REPEATS = 1
 
 DELTA, REFERENCE, STARTUP, TRIALS, SIZE, RUNS = 1e-5, (10.0, 1.0), 16, 64, 256, 3
 PARTS = 16  # in which a random set is kept
 PAPER = {LogisticSGD: 0.158, LogisticAdam: 0.439, SupportVectorSGD: 0.282}
-PAPER_SPREAD = {LogisticSGD: 0.050, LogisticAdam: 0.080, SupportVectorSGD: 0.057}  # from the widths of its intervals
+MEASURED = (LogisticAdam,)  # whose gap to the paper is the largest
 READINGS = {
-    "as printed": {"deviation": False, "random_start": False},
+    "as printed": {"deviation": False, "random_start": False},  # the gains of `pareto_adult`
     "random start": {"deviation": False, "random_start": True},
     "random start, noise as deviation": {"deviation": True, "random_start": True},
 }
@@ -119,7 +119,7 @@ def run(repeats: int) -> list[Figure]:
     note = f"{len(rows)} settings of an example in the authors' code, noise as a deviation"
     figures = [Figure("published accounting, largest ratio to the authors' epsilons", float((told / rows[:, 3]).max()),
                       note=note)]  # fmt: skip
-    for kind in PAPER:
+    for kind in MEASURED:
         name = "random start"
         reading, ours = Reading(kind, **READINGS[name]), piece("dpareto", kind, name)
         sets = [piece("random", kind, name, s) for s in range(repeats)]
