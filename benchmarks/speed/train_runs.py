@@ -44,7 +44,7 @@ def make_search(trainer: str) -> Search:
     base = SearchCost(Budget.approximate(1.0, 1e-5), make_law(RUNS), 0.0).base
     scoring = Scoring.of(load_metric(None, CLASSES), Preparation(labels, {}))
     parts = EncodedRows(X[:ROWS], target[:ROWS]), EncodedRows(X[ROWS:], target[ROWS:])
-    return Search(chosen, Space(chosen.space(facts)), facts, base, scoring, *parts, EXACT)
+    return Search(chosen, Space(chosen.space(facts)), facts, base, scoring, *parts, EXACT, centred=True)
 
 
 def children() -> float:
