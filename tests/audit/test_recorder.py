@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import tacit
 from tacit.audit.recorder import Compared, Recorder, compared, record
 from tacit.methods.kusner.regularised import RegularisedClassifier
+from tacit.methods.surrogate import sobol_points
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
 
@@ -65,6 +68,24 @@ def test_dp_gibo_moves_by_what_it_claims_and_no_more() -> None:
     found = compared(run, 1e3, -1e3)
     assert found.within(budget) == []
     assert found.mu == pytest.approx(2.0, rel=1e-6)
+    assert found.same_evaluations
+
+
+def test_dp_gibos_start_steps_and_score_reach_the_claim_together_and_no_more() -> None:
+    d, budget = 3, tacit.Budget.gdp(2.0)
+    space = {f"x{i}": tacit.Float(0.0, 1.0) for i in range(d)}
+    between = (0.5 * d + float(sobol_points(d, 1, 0).sum())) / 2  # of the two places: up at one, down at the other
+
+    def run(steep: float, recorder: Recorder) -> Any:
+        losses = recorder.watch(lambda params: np.r_[steep, np.zeros(9)] * (sum(params.values()) - between))
+        about = {"records": 10, "bounds": (0.0, 1.0), "budget": budget, "trials": 4, "method": "gibo"}
+        return tacit.tune(losses, space, **about, scan=2, noise=recorder, accept_noise=True, progress=False)
+
+    found = compared(run, 1e3, -1e3)
+    assert found.within(budget) == []
+    drawn = 2 * ndtri(1 / (1 + math.exp(-found.epsilon / 2)))  # mu of a draw whose privacy losses have this range
+    assert math.hypot(found.mu, drawn) == pytest.approx(2.0, rel=1e-6)
+    assert math.hypot(found.mu, drawn) <= 2.0
     assert found.same_evaluations
 
 

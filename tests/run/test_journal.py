@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import gibo_run
 import pytest
 
 import tacit
-from tacit.errors import BadInput, ObjectiveError
+from tacit.errors import BadInput, LedgerError, ObjectiveError
 from tacit.methods.gibo import FILE
 from tacit.privacy.claims import Claims, Promise
 from tacit.run.journal import Journal
@@ -36,9 +37,9 @@ def run_in_process(folder: Path, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_step(folder: Path, step: int) -> None:
+def wait_for_draw(folder: Path, name: str) -> None:
     for _ in range(600):
-        if (folder / FILE).exists() and f'"keep": "start 0 step {step}"' in (folder / FILE).read_text():
+        if (folder / FILE).exists() and f'"keep": "{name}"' in (folder / FILE).read_text():
             return
         time.sleep(0.05)
     raise AssertionError("the run did not get there")
@@ -47,7 +48,7 @@ def wait_for_step(folder: Path, step: int) -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, how) -> None:
     process = run_in_process(tmp_path, "0.15")
-    wait_for_step(tmp_path, 2)
+    wait_for_draw(tmp_path, "start 0 step 2")
     os.kill(process.pid, how)
     process.communicate()
     before = lines(tmp_path)
@@ -70,6 +71,24 @@ def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, 
     assert len(charges(tmp_path)) == 1
     with tacit.Ledger.open(tmp_path / "ledger.db", "l") as ledger:
         assert ledger.verify_certificate(json.loads(json.dumps(again.certificate()))).paid
+
+
+def test_a_run_killed_after_its_start_was_drawn_begins_there_and_its_copies_draw_nothing(tmp_path) -> None:
+    (tmp_path / "copy").mkdir()
+    process = run_in_process(tmp_path, "0.3")
+    wait_for_draw(tmp_path, "place")
+    process.kill()
+    process.communicate()
+    (place,) = (line["value"] for line in lines(tmp_path) if line.get("keep") == "place")
+    shutil.copy(tmp_path / FILE, tmp_path / "copy" / FILE)
+    assert gibo_run.run(tmp_path).value.details["scan"]["chosen"] == place
+    (tmp_path / "copy" / "ledger.db").symlink_to(tmp_path / "ledger.db")
+    with pytest.raises(BadInput, match="this is a copy"):
+        gibo_run.run(tmp_path / "copy")
+    shutil.copy(tmp_path / "copy" / FILE, tmp_path / FILE)
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        gibo_run.run(tmp_path)
+    assert len(charges(tmp_path)) == 1
 
 
 def claims(folder: Path, ledger: tacit.Ledger | None = None, promise: Promise = FREE) -> Claims:
