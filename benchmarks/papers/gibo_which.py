@@ -3,7 +3,7 @@
 Regret of the answer, 0 at the best known point and 1 at a random one, with 1,000 records and mu = 0.5 for everything:
 over four problems with one valley (bowl, valley, errors, waves), and over one with two (basins), of which a local
 search from the middle finds the poorer. Private observations and random search get 40 noisy evaluations; DP-GIBO a
-scan of 32 places and 25 steps of 2d evaluations each, whose number costs time but no privacy. Where evaluations are
+scan of 64 places and 25 steps of 2d evaluations each, whose number costs time but no privacy. Where evaluations are
 dear, the row "as many evaluations" holds it to about 40 as well: a scan of 8 places up to 10 parameters, then simplices
 of d + 1, as many steps as fit, at least one. Noise is simulated.
 """
