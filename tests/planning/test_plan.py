@@ -58,6 +58,8 @@ def test_gibos_noise_and_evaluations_are_those_of_a_run() -> None:
     assert (row.noise, row.evaluations) == (details["noise_scale"], details["evaluations"])
     clip, mu = details["settings"]["clip"], details["mu_path"]
     assert row.noise == pytest.approx(2 * clip * math.sqrt(20) / (1000 * mu), rel=1e-6)
+    places = len(details["scan"]["places"])
+    assert f", {places} for the start, 1 for the score; " in row.notes[0]
 
 
 def test_held_to_few_evaluations_gibo_runs_as_told() -> None:
@@ -66,6 +68,7 @@ def test_held_to_few_evaluations_gibo_runs_as_told() -> None:
     release = tacit.tune(losses, SPACE, **facts, **SIMULATED)
     assert row.evaluations == release.value.details["evaluations"] <= 20
     assert row.noise == release.value.details["noise_scale"]
+    assert "evaluations, 1 for the score; " in row.notes[0], "nothing is spent on where to begin"
 
 
 def test_kusners_sensitivity_is_that_of_a_run() -> None:

@@ -51,20 +51,21 @@ def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -
     p = search(True)
     sigma, clip, one = p.mechanism.scale, settings.clip, min(shares(settings, steps))
     each = Designs(settings, space).at(np.full(d, 0.5), 0).new
-    more = (p.starting_places if p.choice is not None else 0) + (settings.starts if p.scoring is not None else 0)
+    places, scores = p.starting_places if p.choice is not None else 0, settings.starts if p.scoring is not None else 0
+    more = (f", {places} for the start" if places else "") + (f", {scores} for the score" if scores else "")
     far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
     taken = f"{steps} step{'' if steps == 1 else 's'} of {each} evaluations"
     return Outlook(
         name,
         p.guarantee(),
-        steps * each + more,
+        steps * each + places + scores,
         {"method": "gibo", "trials": steps, **options},
         sigma,
         f"one coordinate of a gradient (loss per unit of the cube, clipped to norm {clip:g})",
         far * math.sqrt(clip**2 + d * sigma**2) / math.sqrt(one),
         "convex losses, gradients below the clip, best step length (projected stochastic gradient descent)",
         refused=would_refuse(lambda: search(False)),
-        notes=(f"{taken}{f', {more} more to choose where' if more else ''}; finds one valley, not the best",),
+        notes=(f"{taken}{more}; finds one valley, not the best",),
     )
 
 
