@@ -1,6 +1,7 @@
 """Seven small problems on which variants of DP-GIBO are chosen; the winners are tried on those of _gibo_held_out.
 
-Real models but for two, one loss in [0, 1] per record, everything from the seed. An evaluation is about a millisecond.
+Real models but for the last, one loss in [0, 1] per record, everything from the seed. An evaluation takes a fraction of
+a millisecond.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from benchmarks.papers._gibo_problems import Problem, basins
 Losses = Callable[[np.ndarray], np.ndarray]
 
 
-def logistic_penalties(seed: int, d: int = 16, n: int = 600, train: int = 120) -> Losses:
-    """One penalty for each of d pairs of columns of a logistic regression, log lambda in [-7, 5]; the log loss."""
+def logistic_penalties(seed: int, d: int = 12, n: int = 600, train: int = 60) -> Losses:
+    """One penalty for each of d columns of a logistic regression, log lambda in [-7, 5]; the log loss."""
     rng = np.random.default_rng((seed, 31))
-    X = rng.normal(size=(train + n, 2 * d))
-    beta = np.repeat(rng.random(d) < 0.3, 2) * rng.normal(size=2 * d)
+    X = rng.normal(size=(train + n, d))
+    beta = 1.5 * (rng.random(d) < 0.3) * rng.normal(size=d)
     y = (X @ beta + rng.logistic(size=train + n) > 0).astype(float)
     A, target = X[:train], y[:train]
 
     def losses(u: np.ndarray) -> np.ndarray:
-        penalty, w = np.repeat(np.exp(12 * u - 7), 2), np.zeros(2 * d)
-        for _ in range(8):  # Newton
+        penalty, w = np.exp(12 * u - 7), np.zeros(d)
+        for _ in range(6):  # Newton
             chance = 1 / (1 + np.exp(-np.clip(A @ w, -30, 30)))
             slope = A.T @ (chance - target) + penalty * w
             w = w - np.linalg.solve(A.T @ (A * (chance * (1 - chance))[:, None]) + np.diag(penalty), slope)
@@ -34,7 +35,7 @@ def logistic_penalties(seed: int, d: int = 16, n: int = 600, train: int = 120) -
     return losses
 
 
-def source_weights(seed: int, d: int = 24, n: int = 3000, each: int = 12) -> Losses:
+def source_weights(seed: int, d: int = 24, n: int = 1500, each: int = 8) -> Losses:
     """Weights in [0.01, 10] of d sources of training rows, half of them poor, in a ridge regression."""
     rng = np.random.default_rng((seed, 32))
     train, columns = d * each, 15
@@ -68,14 +69,14 @@ def _kernel_ridge(seed: int, d: int, n: int, train: int, scale: Losses) -> Losse
     return losses
 
 
-def kernel_lengths(seed: int, d: int = 12, n: int = 800) -> Losses:
+def kernel_lengths(seed: int, d: int = 12, n: int = 400) -> Losses:
     """Length-scales of a kernel ridge regression in [0.05, 5], on a log scale."""
-    return _kernel_ridge(seed, d, n, 60, lambda u: 0.05 * 100**u)
+    return _kernel_ridge(seed, d, n, 40, lambda u: 0.05 * 100**u)
 
 
-def linear_lengths(seed: int, d: int = 8, n: int = 1500) -> Losses:
+def linear_lengths(seed: int, d: int = 8, n: int = 500) -> Losses:
     """The same, but on a linear scale: the loss is flat near the wall at 0."""
-    return _kernel_ridge(seed, d, n, 60, lambda u: 0.05 + 4.95 * u)
+    return _kernel_ridge(seed, d, n, 40, lambda u: 0.05 + 4.95 * u)
 
 
 def smooth_terms(seed: int, d: int = 10, n: int = 400, train: int = 100) -> Losses:
@@ -95,7 +96,7 @@ def smooth_terms(seed: int, d: int = 10, n: int = 400, train: int = 100) -> Loss
     return losses
 
 
-def nearest_class(seed: int, d: int = 20, n: int = 2000, train: int = 60) -> Losses:
+def nearest_class(seed: int, d: int = 20, n: int = 1000, train: int = 60) -> Losses:
     """Weights in [0.03, 3] of d columns in a classifier by the nearest of five class means; zero-one losses."""
     rng = np.random.default_rng((seed, 35))
     label = rng.integers(5, size=train + n)
@@ -116,12 +117,12 @@ def _basins(seed: int, d: int = 10, n: int = 1000) -> Losses:
 
 
 CHOOSING: dict[str, tuple[Callable[[int], Losses], int, int, float]] = {
-    "logistic penalties": (logistic_penalties, 16, 600, 1.0),
-    "source weights": (source_weights, 24, 3000, 0.2),
-    "kernel length-scales": (kernel_lengths, 12, 800, 0.5),
-    "linear length-scales": (linear_lengths, 8, 1500, 0.5),
+    "logistic penalties": (logistic_penalties, 12, 600, 1.0),
+    "source weights": (source_weights, 24, 1500, 0.4),
+    "kernel length-scales": (kernel_lengths, 12, 400, 1.0),
+    "linear length-scales": (linear_lengths, 8, 500, 1.0),
     "smooth terms": (smooth_terms, 10, 400, 0.5),
-    "nearest class": (nearest_class, 20, 2000, 0.5),
+    "nearest class": (nearest_class, 20, 1000, 1.0),
     "two basins": (_basins, 10, 1000, 1.0),
 }
 
