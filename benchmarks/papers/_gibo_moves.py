@@ -98,7 +98,9 @@ def _smoothed(length: float) -> Callable[[float, int], Move]:
         inner, at, seen, noise = rule("adagrad", rate), list[np.ndarray](), list[np.ndarray](), list[float]()
 
         def move(theta: np.ndarray, g: np.ndarray, sigma: float, t: int) -> np.ndarray:
-            at.append(theta), seen.append(g), noise.append(sigma**2)
+            at.append(theta)
+            seen.append(g)
+            noise.append(sigma**2)
             X, G, variance = np.array(at), np.array(seen), np.array(noise)
             signal = max(float((G**2).mean() - variance.mean()), 0.1 * float(variance.mean()) + 1e-300)
             far = ((X[:, None] - X[None]) ** 2).mean(axis=2)
