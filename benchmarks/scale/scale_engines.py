@@ -33,7 +33,7 @@ TITLE = "Scale: records on a cluster against one process and a bare map-reduce"
 LONG = True
 REPEATS = 15
 
-ROWS, FILES, MANY, MORE = 5_000_000, 20, 1000, 3000
+ROWS, FILES, MANY = 5_000_000, 20, 1000
 SPACE = {"a": tacit.Float(-2.0, 2.0), "b": tacit.Float(-2.0, 2.0)}
 USUAL: dict[str, Any] = {"bounds": (0.0, 4.0), "budget": Budget.gdp(1.0), "progress": False, "train": train}
 
@@ -167,7 +167,6 @@ def run(repeats: int) -> list[Figure]:
             ("moves", lambda: [count_moves(client, held_parts(client, FILES, ROWS), ROWS)]),
             ("releases", lambda: compare_releases(client, rows)),
             ("many", lambda: compare_overhead(client, few, MANY, MANY * 200)[0]),
-            ("more", lambda: compare_overhead(client, few, MORE, MORE * 200)[0]),
         ]
         figures = list[Figure]()
         for name, work in pieces:
