@@ -138,10 +138,10 @@ def test_a_search_draws_once_a_trial_and_is_charged_once(trials: int, work: Coun
     # two rows in the ledger however many trials: the debit of the whole budget, and that it was drawn
     assert rows(ledger) == ["charge", "drawn"]
     assert ledger.entries()[0].guarantee.budget == tacit.Budget.gdp(1.0)
-    # a fit when the startup is over, whenever the observations have grown by half, and for the answer
-    fits, at = 1, max(4, min(10, trials // 4))
-    for n in range(at, trials - confirming):
-        if n == at or n >= at + max(1, n // 3):
+    # a fit when the startup is over, whenever the observations have grown by half, and for the answer of many
+    fits, at = int(trials - confirming >= 20), max(4, min(10, trials // 4))
+    for n in range(at, trials - confirming + 1):
+        if n == at or 2 * n >= 3 * at:
             fits, at = fits + 1, n
     assert work["fits"] == fits
 

@@ -15,6 +15,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,16 @@ class DataIdentity:
 def describe_making() -> dict[str, str]:
     """By what version of tacit, when, and by which line of the shell something is made."""
     from datetime import UTC, datetime
+
+    made = {"version": _version(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    return {**made, **({"command": command} if command else {})}
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
     from importlib.metadata import version
 
-    made = {"version": version("tacit"), "date": datetime.now(UTC).isoformat(timespec="seconds")}
-    return {**made, **({"command": command} if command else {})}
+    return version("tacit")
 
 
 def identify(data: str | DataIdentity | None) -> DataIdentity | None:

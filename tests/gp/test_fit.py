@@ -97,7 +97,7 @@ def test_the_answer_is_a_stationary_point_or_on_the_box(kernel: Kernel) -> None:
         assert loss(start)[0] >= value
 
 
-@each("seed", [1, 6, 10, 35])
+@each("seed", [2, 6, 10, 35])
 def test_restarts_find_the_better_of_two_explanations(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.random((9, 1))

@@ -97,7 +97,7 @@ def test_curvature_at_zero_distance_is_the_textbook_constant() -> None:
 def test_the_change_with_log_parameters_equals_a_finite_difference(kernel: Kernel) -> None:
     A, h = points(10, 5), 1e-6
     m = kernel.pairs(A, *np.divmod(np.arange(25), 5))  # as a fit does
-    g, slope = kernel.profile(m)
+    g, slope = kernel.profile(m, kernel.weights)
     found = kernel.variance * np.concatenate([slope * m * (-2 * kernel.weights)[:, None], g[None]]).reshape(4, 5, 5)
     for p in range(4):
         step = h * np.eye(4)[p]

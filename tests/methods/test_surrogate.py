@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ import pytest
 from optuna.trial import TrialState
 
 import tacit
+from tacit.methods import surrogate as module
 from tacit.methods.sampler import FixedSampler, KnownNoiseSampler, ListSampler, ScatterSampler
 from tacit.methods.surrogate import Surrogate, expected_improvement
+from tacit.run.sampler import ask_trial
+from tacit.run.study_store import read_trials
 from tacit.space import Params, Space
 
 MIXED = Space(
@@ -178,6 +182,37 @@ def test_few_and_equal_observations_have_an_answer(values: list[float]) -> None:
     assert math.isfinite(answer.value)
     assert math.isfinite(answer.deviation)
     assert min(values) - 0.1 <= answer.value <= max(values) + 0.1
+
+
+def test_a_model_of_very_many_observations_rests_on_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 40)
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 1))
+    y = -((X[:, 0] - 0.3) ** 2) + 0.01 * rng.normal(size=200)
+    surrogate = Surrogate(LINE, 1e-4)
+    sizes = [len(surrogate.model(X[:n], y[:n])) for n in range(5, 201)]
+    assert max(sizes) <= 61  # half as many again, and the one that makes it so
+    held = surrogate.model(X, y)
+    assert {float(x) for x in held.points[:, 0]} <= {float(x) for x in X[:, 0]}
+    assert float(X[-1, 0]) in held.points[:, 0], "the latest is among them"
+    best = surrogate.answer(X, y)
+    assert X[best.index, 0] == pytest.approx(0.3, abs=0.1)
+    moved = X[::-1].copy()  # observations that came in another order are not taken for the old ones
+    np.testing.assert_array_equal(surrogate.model(moved, y[::-1].copy()).points[-1], moved[-1])
+
+
+def test_a_trial_whose_number_another_process_took_is_begun_anew(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/study.db"
+    sampler = KnownNoiseSampler(LINE, 1e-4, startup=4)
+    study = optuna.create_study(storage=url, sampler=sampler)
+    other = optuna.load_study(
+        study_name=study.study_name, storage=url, sampler=KnownNoiseSampler(LINE, 1e-4, startup=4)
+    )
+    assert read_trials(study) == []  # and now another process is quicker
+    theirs = ask_trial(other, LINE.distributions)
+    mine = ask_trial(study, LINE.distributions)
+    assert mine.params != theirs.params
+    assert [t.state.name for t in other.get_trials()] == ["RUNNING", "FAIL", "RUNNING"]
 
 
 def test_expected_improvement_is_its_integral() -> None:

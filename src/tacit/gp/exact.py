@@ -140,8 +140,10 @@ class GaussianProcess:
         s2 = _noises(self.noise if noise is None else noise, m)
         if not m:
             return
-        rows = self.whiten(self.kernel(self.points, X))
-        S = self.kernel(X, X) - rows.T @ rows
+        rows = self.whiten(self.kernel(self.points, X)) if t else np.empty((0, m))
+        S = self.kernel(X, X)
+        if t:
+            S -= rows.T @ rows
         S[np.diag_indices(m)] += s2
         try:
             F = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
@@ -199,6 +201,9 @@ class GaussianProcess:
         self._reserve(t + 1)
         z = (y - self.prior_mean - float(row @ self._z[:t])) / l
         self._x[t], self._l[t, :t], self._l[t, t], self._z[t] = x, row, l, z
+        self._t = t + 1
+        if not len(self._c):
+            return
         v, work = self._v[t], self._work
         self.kernel.row(x, self._scaled, v, work)
         if t:
@@ -207,19 +212,18 @@ class GaussianProcess:
         self._mean += np.multiply(v, z, out=work)
         self._variance -= np.multiply(v, v, out=work)
         np.maximum(self._variance, 0.0, out=self._variance)
-        self._t = t + 1
 
     def _reserve(self, t: int) -> None:
         room = len(self._z)
         if t <= room:
             return
-        more = max(t, 2 * room) - room
-        self._x = np.pad(self._x, ((0, more), (0, 0)))
-        self._l = np.pad(self._l, (0, more))
-        self._z = np.pad(self._z, (0, more))
-        V = np.empty((room + more, len(self._c)))
-        V[: self._t] = self._v[: self._t]
-        self._v = V
+        room = max(t, 2 * room)
+        kept, had = (self._x, self._l, self._z, self._v), self._t
+        self._x, self._l = np.empty((room, kept[0].shape[1])), np.zeros((room, room))
+        self._z, self._v = np.empty(room), np.empty((room, len(self._c)))
+        self._l[:had, :had] = kept[1][:had, :had]
+        for new, old in zip((self._x, self._z, self._v), (kept[0], kept[2], kept[3]), strict=True):
+            new[:had] = old[:had]
 
 
 def _read_only(array: Array) -> Array:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,12 @@ from tacit.gp.form import Array, Kernel
 
 SCOUTS = 64
 """Restarts look at this many points at most; the best of them is then polished on all."""
+
+ENOUGH = 1e-3
+"""A step that gains less log evidence ends a search for hyper-parameters."""
+
+LONGEST = 1.0
+"""Of one step of that search, in logarithms."""
 
 JITTER = 1e-8
 """Share of its prior variance added to every point, so that duplicates without noise have an evidence."""
@@ -57,7 +65,8 @@ class FittedModel:
         Later observations have the same noise when it is a number; when it is (n,), pass theirs to ``append``.
         """
         known = np.asarray(noise, dtype=np.float64)
-        room = max(1, len(np.asarray(values)))
+        n = len(np.asarray(values))
+        room = n + max(8, n // 2) if candidates is None else max(1, n)  # some follow before the next fit
         usual = self.noise + (float(known) if known.ndim == 0 else 0.0)
         gp = GaussianProcess(
             self.kernel, noise=usual, mean=self.mean, scale=self.scale, candidates=candidates, capacity=room
@@ -114,7 +123,7 @@ def fit(
     prior = _HyperPrior.of(kernel.dimensions, fit_noise)
     first = prior.clip(_start(warm.kernel if warm else kernel, warm, width, prior))
     others = _other_start(prior, count("restarts", restarts, least=0))
-    starts = [first, *(start for start in others if not np.allclose(start, first))]
+    starts = [first, *(start for start in others if np.abs(start - first).max() > 1e-6)]
     everything = _Evidence(kernel, X, z, known, prior)
     scout, evaluations = everything, 0
     if len(starts) > 1 and len(z) > SCOUTS:
@@ -139,6 +148,7 @@ class _HyperPrior:
     high: Array
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, d: int, noise: bool) -> _HyperPrior:
         table = [(math.log(0.5 * math.sqrt(d)), 1.0, math.log(5e-3), math.log(1e2))] * d
         table.append((0.0, 1.0, math.log(1e-3), math.log(1e3)))
@@ -150,41 +160,46 @@ class _HyperPrior:
         return np.clip(theta, self.low, self.high)
 
 
+@lru_cache(maxsize=4)
+def _triangle(n: int) -> tuple[Any, ...]:
+    """One triangle of an (n, n) matrix, diagonal included, lower in Fortran order: columns, rows, places; the places
+    of the diagonal; and what each entry counts in a trace."""
+    j, i = np.triu_indices(n)
+    half = np.where(i == j, 0.5 * (1.0 + JITTER), 1.0)
+    return i, j, j * n + i, np.arange(n) * (n + 1), half
+
+
 class _Evidence:
     """Negative log evidence plus negative log prior of theta, with gradient; counts its evaluations."""
 
     def __init__(self, kernel: Kernel, X: Array, z: Array, known: Array, prior: _HyperPrior) -> None:
         n = len(z)
         self.kernel, self.z, self.known, self.prior, self.evaluations = kernel, z, known, prior, 0
-        j, i = np.triu_indices(n)  # one triangle, diagonal included: lower in Fortran order
+        i, j, self._at, self._diagonal, self._half = _triangle(n)
         self._m = kernel.pairs(X, i, j)
-        self._at = j * n + i
-        self._diagonal = np.arange(n) * (n + 1)
-        self._half = np.where(i == j, 0.5 * (1.0 + JITTER), 1.0)
         self._K = np.zeros(n * n)
+        self._square = self._K.reshape(n, n).T  # in Fortran order, for LAPACK to work in
+        self._constant = 0.5 * n * math.log(2 * math.pi)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         self.evaluations += 1
         n, d = len(self.z), self.kernel.dimensions
         away = (theta - self.prior.centre) / self.prior.deviation
-        loss, slope = 0.5 * float(away @ away), away / self.prior.deviation
+        loss, slope = 0.5 * float(away @ away) + self._constant, away / self.prior.deviation
         if not n:
             return loss, slope
-        kernel = self.kernel.with_log_parameters(theta[: d + 1])
-        v = kernel.variance
-        g, bent = kernel.profile(self._m)
-        added = math.exp(theta[-1]) if len(theta) > d + 1 else 0.0
+        likely = np.exp(theta)
+        weights, v, added = likely[:d] ** -2.0, float(likely[d]), float(likely[-1]) if len(theta) > d + 1 else 0.0
+        g, bent = self.kernel.profile(self._m, weights)
         flat = self._K
         flat[self._at] = v * g
         flat[self._diagonal] *= 1.0 + JITTER
         flat[self._diagonal] += self.known + added
-        K = flat.reshape(n, n).T
-        factor, failed = dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        factor, failed = dpotrf(self._square, lower=1, clean=0, overwrite_a=1)
         if failed:  # rounding swallowed the jitter: the line search turns back
             return 1e10, np.zeros_like(theta)
         alpha, _ = dpotrs(factor, self.z, lower=1)
-        logdet = 2.0 * float(np.log(np.diagonal(factor)).sum())
-        loss += 0.5 * (float(self.z @ alpha) + logdet + n * math.log(2 * math.pi))
+        loss += 0.5 * float(self.z @ alpha) + float(np.log(flat[self._diagonal]).sum())
         # From here on flat holds W: LAPACK works in its memory.
         W, _ = dpotri(factor, lower=1, overwrite_c=1)
         dsyr(-1.0, alpha, a=W, lower=1, overwrite_a=1)
@@ -194,18 +209,58 @@ class _Evidence:
         if len(theta) > d + 1:
             slope[d + 1] += 0.5 * added * float(flat[self._diagonal].sum())
         w *= bent
-        slope[:d] += (-2.0 * v) * kernel.weights * (self._m @ w)
+        slope[:d] += (-2.0 * v) * weights * (self._m @ w)
         return loss, slope
 
 
 def _climb(evidence: _Evidence, start: Array) -> tuple[Array, float]:
-    from scipy.optimize import minimize  # here: a plan fits nothing
+    """Quasi-Newton descent within the prior's box, from the prior's own widths; for a handful of parameters.
 
-    box = list(zip(evidence.prior.low, evidence.prior.high, strict=True))
-    found = minimize(
-        evidence, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 60, "ftol": 1e-5, "gtol": 1e-2}
-    )
-    return np.asarray(found.x), float(found.fun)
+    It ends when a step gains, or promises, less than ``ENOUGH``. SciPy's L-BFGS-B finds the same and spends more on
+    its own bookkeeping than an evidence of 30 points costs.
+    """
+    x, low, high = start, evidence.prior.low, evidence.prior.high
+    loss, slope = evidence(x)
+    inverse = np.diag(evidence.prior.deviation**2)  # of the Hessian, as far as it is known
+    for _ in range(60):
+        step = inverse @ slope
+        if ((x <= low) | (x >= high)).any():  # rare: what pushes out of the box stays where it is
+            held = ((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0))
+            step = np.where(held, 0.0, inverse @ np.where(held, 0.0, slope))
+        far = math.sqrt(step @ step)
+        step *= -min(1.0, LONGEST / far) if far > 0 else 0.0
+        if -float(step @ slope) < ENOUGH:
+            break
+        before, there, moved, loss, steeper = loss, *_search_line(evidence, x, step, loss, slope)
+        if loss >= before:
+            return x, before
+        bend = steeper - slope
+        x, slope, curvature = there, steeper, float(moved @ bend)
+        if before - loss < ENOUGH:
+            break
+        if curvature > 1e-12:
+            away = inverse @ bend
+            away -= moved * (0.5 * (1.0 + float(bend @ away) / curvature))
+            away /= -curvature
+            rise = away[:, None] * moved
+            inverse += rise
+            inverse += rise.T
+    return x, loss
+
+
+def _search_line(
+    evidence: _Evidence, x: Array, step: Array, before: float, slope: Array
+) -> tuple[Array, Array, float, Array]:
+    """Along a step, or less of it: where it leads, how far that is, and the loss and slope there."""
+    share = 1.0
+    while True:
+        there = np.minimum(np.maximum(x + share * step, evidence.prior.low), evidence.prior.high)
+        moved = there - x
+        loss, steeper = evidence(there)
+        promise = float(slope @ moved)
+        if loss <= before + 1e-4 * promise or share < 1e-3:
+            return there, moved, loss, steeper
+        share *= max(0.1, min(0.5, -0.5 * promise / (loss - before - promise)))
 
 
 def _start(kernel: Kernel, warm: FittedModel | None, width: float, prior: _HyperPrior) -> Array:

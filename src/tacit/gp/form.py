@@ -75,9 +75,9 @@ class Kernel(ABC):
     def pairs(self, A: Array, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:
         """The m_j (d, p) of the p pairs of points A[i], A[j]."""
 
-    def profile(self, m: Array) -> tuple[Array, Array]:
-        """g and g' (p,) from ``pairs`` (d, p)."""
-        s = self.weights @ m
+    def profile(self, m: Array, weights: Array) -> tuple[Array, Array]:
+        """g and g' (p,) from ``pairs`` (d, p), with weights 1 / l_j^2 (d,) other than the kernel's own."""
+        s = weights @ m
         s += self._origin
         return self._profile(s)
 

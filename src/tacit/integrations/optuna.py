@@ -31,7 +31,7 @@ from tacit.privacy.release import Payment, Release, digest
 from tacit.run.evaluate import evaluate
 from tacit.run.shards import Shards
 from tacit.run.study import observed_trials
-from tacit.run.study_store import is_claimed
+from tacit.run.study_store import is_claimed, read_trials
 from tacit.space import Space
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ class PrivateObjective:
     def __call__(self, trial: optuna.Trial) -> float:
         """The noisy mean of the losses at this trial's parameters. Counts as one of the paid evaluations."""
         observations = self._observations(trial)
-        if not observations.left():  # before the work; what is drawn is decided by the claim
+        if not observations.expect_left():  # before the work; what is drawn is decided by the claim
             raise observations.exhaustion()
-        if sum(FAILED in t.user_attrs for t in trial.study.get_trials(deepcopy=False)) >= self.terms.trials:
+        if sum(FAILED in t.user_attrs for t in read_trials(trial.study)) >= self.terms.trials:
             raise BudgetRefused(
                 f"{self.terms.trials} evaluations of this study failed, as many as were paid for. Each failure may "
                 "tell something of the records, so there will be no more. Nothing was released"

@@ -116,6 +116,12 @@ class Observations(Claims):
         promise = Promise(self.guarantee, terms.draws, terms.purpose, agreed, data)
         super().__init__(StudyStore(study), promise, ledger=ledger)
 
+    def expect_left(self) -> int:
+        """``left``, as far as this thread has read the study since its last trial: before the work, which a claim
+        follows."""
+        assert isinstance(self.store, StudyStore)
+        return 0 if self._exhausted else max(0, self.terms.draws - self.store.expect_claims())
+
     def observe(self, trial: Trial, total: int) -> float:
         """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
         value: float = self.draw(trial, lambda: total, self.mechanism.draw)
@@ -138,13 +144,15 @@ class ObservedTrials:
     done: Callable[[Trial, float], None] = lambda trial, value: None
 
     def more(self, running: int) -> bool:
-        return running < self.at_once and running < self.observations.left() - self.keep
+        return running < self.at_once and running < self.observations.expect_left() - self.keep
 
     def begin(self, trial: Trial) -> Future[int]:
         return submit_losses(self.executor, self.objective, self.observations.mechanism, dict(trial.params))
 
     def finish(self, trial: Trial, future: Future[int]) -> None:
         from optuna.trial import TrialState
+
+        from tacit.run.sampler import tell_trial
 
         study, total = self.observations.study, result(future)
         self.observations.begin()
@@ -153,7 +161,7 @@ class ObservedTrials:
         except BudgetRefused:  # another process on the same study took the last draw
             study.tell(trial, state=TrialState.FAIL)
             return
-        study.tell(trial, value)
+        tell_trial(study, trial, value)
         self.done(trial, value)
 
 
@@ -174,20 +182,20 @@ def confirm(
     from optuna.trial import TrialState
 
     from tacit.methods.sampler import FixedSampler
-    from tacit.run.sampler import ask_trial
+    from tacit.run.sampler import ask_trial, tell_trial
 
     study = observations.study
     study.set_user_attr(CHOSEN, params)
-    if not observations.left():
+    if not observations.expect_left():
         return
     total = result(submit_losses(executor, objective, observations.mechanism, params))
     searching, study.sampler = study.sampler, FixedSampler(distributions, params, {CONFIRMS: True})
     try:
-        while observations.left():
+        while observations.expect_left():
             trial = ask_trial(study, distributions)
             try:
                 value = observations.observe(trial, total)
-                study.tell(trial, value)
+                tell_trial(study, trial, value)
             except BaseException as error:
                 study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
                 if isinstance(error, BudgetRefused):  # another process on the same study took the last draw

@@ -12,6 +12,7 @@ from tacit.errors import count
 from tacit.gp.threads import one_thread
 from tacit.methods.surrogate import BestGuess, Surrogate, sobol_points
 from tacit.run.sampler import JointSampler
+from tacit.run.study_store import read_trials
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
@@ -41,39 +42,64 @@ class KnownNoiseSampler(JointSampler):
         super().__init__(space, seed)
         self.first = first
         self.startup, self.surrogate = count("startup", startup), Surrogate(space, noise, candidates, seed)
+        self._names = set(space.names)
+        self._settled = self._kept = 0  # so many of the first trials are finished; so many of those are in this table:
+        self._table = np.empty((64, self._none.shape[1] + 1))  # features and value
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
-        states = (TrialState.COMPLETE, TrialState.RUNNING)
-        others = [t for t in study.get_trials(deepcopy=False, states=states) if t.number != trial.number]
-        known = self.foresee(others, study.direction.name)
-        return self._first(trial.number) if known is None else known[0]
+        found = self._propose(study.get_trials(deepcopy=False), study.direction.name, but=trial.number)
+        return self._first(trial.number) if found is None else found
 
     def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]] | None:
-        if any(t.state == TrialState.WAITING for t in trials):  # somebody enqueued it: Optuna gives it out
-            return None
-        X, y, pending = self.observations(trials, direction)
+        found = self._propose(trials, direction)
+        return None if found is None else (found, {})
+
+    def foresee_first(self, number: int) -> Params | None:
+        return self._first(number)
+
+    def _propose(self, trials: Sequence[FrozenTrial], direction: str, but: int = -1) -> Params | None:
+        X, y, pending = self.observations(trials, direction, but=but)
         if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
             return None
         with one_thread():
-            return self.surrogate.propose(X, y, pending), {}
+            return self.surrogate.propose(X, y, pending)
 
-    def observations(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Array, Array, Array]:
-        """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones."""
+    def observations(self, trials: Sequence[FrozenTrial], direction: str, but: int = -1) -> tuple[Array, Array, Array]:
+        """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones.
+
+        ``trials`` are all of a study in their order. What is finished stays as it is, and is looked at once.
+        """
         sign = 1.0 if direction == "MAXIMIZE" else -1.0
-        asked, names = (TrialState.COMPLETE, TrialState.RUNNING), set(self.space.names)
-        whole = [t for t in trials if t.state in asked and (self.has_features(t) or names <= t.params.keys())]
-        done = [t for t in whole if t.value is not None]
-        running = [t for t in whole if t.state == TrialState.RUNNING]
-        y = np.array([sign * t.value for t in done if t.value is not None])
-        return self.features(done), y, self.features(running)
+        while self._settled < len(trials) and (trial := trials[self._settled]).state.is_finished():
+            self._settled += 1
+            if self._is_done(trial):
+                self._keep(trial)
+        rest = [t for t in trials[self._settled :] if t.number != but]
+        running = [t for t in rest if t.state == TrialState.RUNNING and self._names <= t.params.keys()]
+        table = self._table[: self._kept]
+        if done := [t for t in rest if self._is_done(t)]:
+            table = np.concatenate(
+                [table, np.column_stack([self.features(done), np.array([t.value for t in done], float)])]
+            )
+        return table[:, :-1], sign * table[:, -1], self.features(running)
+
+    def _is_done(self, trial: FrozenTrial) -> bool:
+        return trial.state == TrialState.COMPLETE and trial.value is not None and self._names <= trial.params.keys()
+
+    def _keep(self, trial: FrozenTrial) -> None:
+        if self._kept == len(self._table):
+            self._table = np.concatenate([self._table, np.empty_like(self._table)])
+        self._table[self._kept, :-1], self._table[self._kept, -1] = self.space.features([trial.params])[0], trial.value
+        self._kept += 1
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
-        X, y, _ = self.observations(study.get_trials(deepcopy=False), study.direction.name)
+        trials = read_trials(study)
+        X, y, _ = self.observations(trials, study.direction.name)
         with one_thread():
             chosen = self.surrogate.answer(X, y)
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
-        done = [t for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if t.params]
+        done = [t for t in trials if self._is_done(t)]
         return dict(done[chosen.index].params), BestGuess(chosen.index, sign * chosen.value, chosen.deviation)
 
     def _first(self, number: int) -> Params:
@@ -92,7 +118,10 @@ class ScatterSampler(KnownNoiseSampler):
     foresee = JointSampler.foresee
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
-        generator = np.random.default_rng((self.seed, trial.number))
+        return self._first(trial.number)
+
+    def _first(self, number: int) -> Params:
+        generator = np.random.default_rng((self.seed, number))
         if self.surrogate.candidates:
             return self.surrogate.candidates[int(generator.integers(len(self.surrogate.candidates)))]
         return self.space.params(generator.random((1, self.space.dimensions)))[0]
@@ -106,6 +135,7 @@ class ListSampler(KnownNoiseSampler):
         self.points = list(points)
 
     foresee = JointSampler.foresee
+    foresee_first = JointSampler.foresee_first
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         states = (TrialState.COMPLETE, TrialState.RUNNING)

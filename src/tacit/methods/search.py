@@ -248,7 +248,8 @@ def _release(
 def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
     """Have the answer recorded; of several processes that finish a study at once, the first answers for all."""
     try:
-        observations.give(value.to_json(), digest(value))
+        document = value.to_json()
+        observations.give(document, digest(document))
     except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
         if (given := observations.answer()) is None:
             raise

@@ -14,16 +14,19 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import Matern52
 from tacit.space import Array, Params, Space
 
-SCATTERED = 512, 128  # candidates over the whole space, at first and when much is known of it
-NEARBY = 64, 24  # candidates around each of the best points, at each of these distances
+SCATTERED = 256, 128  # candidates over the whole space, at first and when much is known of it
+NEARBY = 32, 24  # candidates around each of the best points, at each of these distances
 PLENTY = 50  # observations from which on there are fewer candidates, the more observations the fewer
 DISTANCES = (0.2, 0.05, 0.01)
+MOST, FITTED = 1000, 400  # observations on which a model rests, and its hyper-parameters
+FEW = 20  # observations below which hyper-parameters are looked for from several places at first only
 WIDTH = 2.0  # standard deviations of optimism
 
 
@@ -49,26 +52,33 @@ class Surrogate:
         self._listed = space.features(self.candidates) if self.candidates else None
         self._fitted: FittedModel | None = None
         self._gp: GaussianProcess | None = None  # with that fit, given the observations so far
+        self._rows = np.arange(0)  # the observations in it
         self._fitted_on = self._searched_on = 0  # observations at the last fit, and at the last one from several places
 
     def model(self, X: Array, y: Array, *, final: bool = False) -> GaussianProcess:
         """The posterior given y (n,) at features X (n, features); refitted when y has grown by half.
 
-        When it has doubled, other places than the last fit are tried too. Refitting at a twentieth, and trying other
-        places up to 20 observations, found nothing better on surfaces of 2, 4 and 6 parameters.
+        Of many, when they have doubled, other places than the last fit are tried too, and so for an answer. Beyond
+        ``MOST`` it rests on the latest half of so many and on as many of the others, evenly spread, whatever their
+        values; what comes then is appended until it is half as many again.
         """
-        n, warm = len(y), None if final else self._fitted
-        if warm is None or n >= self._fitted_on + max(1, n // 3):
+        n, warm = len(y), None if final and len(y) >= FEW else self._fitted
+        full = len(self._rows) > 3 * MOST // 2
+        if warm is None or full or (2 * n >= 3 * self._fitted_on or n > self._fitted_on < 4):
+            self._rows = _rows_of(n)
             kernel = Matern52((0.5 * math.sqrt(X.shape[1]),) * X.shape[1])
-            afresh = warm is None or n >= 2 * self._searched_on
-            self._fitted = fit(kernel, X, y, noise=self.noise, warm=warm, restarts=2 if afresh else 0)
+            afresh = warm is None or (n >= FEW and n >= 2 * self._searched_on)
+            some = self._rows[_evenly(len(self._rows), FITTED)]
+            self._fitted = fit(kernel, X[some], y[some], noise=self.noise, warm=warm, restarts=2 if afresh else 0)
             self._fitted_on, self._searched_on = n, n if afresh else self._searched_on
             self._gp = None
         assert self._fitted is not None
-        if (gp := self._gp) is None or not np.array_equal(gp.points, X[: len(gp)]):  # trials may finish out of turn
-            gp = self._fitted.condition(X, y, noise=self.noise)
-        for x, value in zip(X[len(gp) :], y[len(gp) :], strict=True):
-            gp.append(x, float(value))
+        if (gp := self._gp) is None or not np.array_equal(gp.points, X[self._rows]):  # trials may finish out of turn
+            self._rows = _rows_of(n)
+            gp = self._fitted.condition(X[self._rows], y[self._rows], noise=self.noise)
+        for i in range(self._rows[-1] + 1, n):
+            gp.append(X[i], float(y[i]))
+            self._rows = np.append(self._rows, i)
         self._gp = gp
         return gp
 
@@ -90,9 +100,10 @@ class Surrogate:
 
     def answer(self, X: Array, y: Array) -> BestGuess:
         """The observed point of largest posterior mean: not the luckiest observation."""
-        mean, variance = self.model(X, y, final=True).posterior(X)
-        i = int(np.argmax(mean))
-        return BestGuess(i, float(mean[i]), math.sqrt(float(variance[i])))
+        gp = self.model(X, y, final=True)
+        i = int(np.argmax(_mean_at(gp, X)))
+        mean, variance = gp.posterior(X[[i]])
+        return BestGuess(i, float(mean[0]), math.sqrt(float(variance[0])))
 
     def _scatter_candidates(self, X: Array, y: Array, gp: GaussianProcess) -> Array:
         """Points of the cube: over the whole cube, and around the three best points at several distances."""
@@ -101,17 +112,21 @@ class Surrogate:
         scattered, nearby = (
             max(least, min(most, most * PLENTY // max(1, len(y)))) for most, least in (SCATTERED, NEARBY)
         )
-        cube = [generator.random((scattered, d))]
-        top = np.argsort(-_mean_at(gp, X))[:3]
-        centres = self._cube_of(X[top])
-        for distance in DISTANCES:
-            steps = generator.normal(0.0, distance, (len(centres), nearby, d))
-            kept = generator.random(steps.shape) < max(0.3, min(1.0, 3 / d))  # move a few coordinates at a time
-            cube.append((centres[:, None] + steps * kept).reshape(-1, d))
-        return np.clip(np.concatenate(cube), 0.0, 1.0)
+        centres = self._cube_of(X[np.argsort(-_mean_where_observed(gp, X, y))[:3]])
+        cube = np.empty((scattered + len(DISTANCES) * len(centres) * nearby, d))
+        generator.random(out=cube[:scattered])
+        near = cube[scattered:].reshape(len(DISTANCES), len(centres), nearby, d)
+        generator.standard_normal(out=near)
+        near *= np.array(DISTANCES)[:, None, None, None]
+        if d > 3:
+            near *= generator.random(near.shape) < max(0.3, 3 / d)  # move a few coordinates at a time
+        near += centres[:, None]
+        return np.clip(cube, 0.0, 1.0, out=cube)
 
     def _cube_of(self, X: Array) -> Array:
         """Features back to the cube: a choice sits in the middle of its stretch."""
+        if X.shape[1] == self.space.dimensions:  # no choices
+            return X
         columns, at = [], 0
         for d in self.space.distributions.values():
             options = getattr(d, "choices", None)
@@ -124,6 +139,26 @@ class Surrogate:
 
 def _mean_at(gp: GaussianProcess, features: Array) -> Array:
     return np.asarray(gp.prior_mean + gp.weights @ gp.kernel(gp.points, features))
+
+
+def _mean_where_observed(gp: GaussianProcess, X: Array, y: Array) -> Array:
+    """The posterior mean (n,) at points that were observed; if all of them count, what was, less its noise's share."""
+    if gp.ignored or len(gp) < len(y) or len(y) > MOST:
+        return _mean_at(gp, X)
+    return y - gp.noise * gp.weights[: len(y)]
+
+
+def _rows_of(n: int) -> NDArray[np.intp]:
+    """Which of n observations a model rests on."""
+    if n <= MOST:
+        return np.arange(n)
+    early = n - MOST // 2
+    return np.append(_evenly(early, MOST - MOST // 2), np.arange(early, n))
+
+
+def _evenly(n: int, most: int) -> NDArray[np.intp]:
+    """At most so many of n places, from the first to the last."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
 def _most_hopeful(gp: GaussianProcess, features: Array) -> int:

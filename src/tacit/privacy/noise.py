@@ -59,7 +59,7 @@ class Exact:
         return np.asarray(float_noise("gaussian", values.size, scale)(values.ravel()), float).reshape(values.shape)
 
     def gaussian_whole(self, value: int, scale: float) -> int:
-        return int(value) + int(whole_gaussian(scale)(0))  # added here, where no sum is too long
+        return int(value) + int(whole_gaussian(scale)(_zero()))  # added here, where no sum is too long
 
     def gaussian_whole_array(self, values: Integers, scale: float) -> Integers:
         drawn = whole_gaussians(values.size, scale)(np.ascontiguousarray(values, np.int64).ravel())
@@ -191,6 +191,18 @@ def whole_gaussians(size: int, scale: float) -> Any:
 def load_samplers() -> None:
     """Load the exact samplers. It takes a moment, and so is done before a draw is claimed."""
     _opendp()
+    _zero()
+
+
+@lru_cache(maxsize=1)
+def _zero() -> Any:
+    """The number 0 as OpenDP's library holds it, made once: making it anew takes a third of a draw."""
+    try:
+        from opendp._convert import py_to_c
+        from opendp._lib import AnyObjectPtr
+    except ImportError:
+        return 0
+    return py_to_c(0, c_type=AnyObjectPtr, type_name="i64")
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ from tacit.privacy.private import Private
 T = TypeVar("T")
 FORMAT = "tacit.certificate/1"
 UNPAID = "Not charged to any ledger."
+LEAVES = frozenset((type(None), bool, int, float, str))  # what a release can hold and JSON has, looked at first
 WIDE, MOST_SHOWN = 118, 400  # columns of a line, and letters of a value that has no words of its own
 
 
@@ -105,14 +106,15 @@ def refuse_unreleased(value: Any, place: str = "value") -> None:
     ...
     tacit.errors.BadInput: a release can hold numbers, text, arrays of them and tacit's results, got a function at ...
     """
-    if value is None or isinstance(value, (bool, int, float, str, np.number, np.bool_)):
+    if type(value) in LEAVES or isinstance(value, (bool, int, float, str, np.number, np.bool_)):
         return
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiubU":
         return
     if isinstance(value, Mapping):
-        parts = [(f"{place}[{name!r}]", part) for name, part in value.items()] + [(place, name) for name in value]
+        parts = [(f"{place}[{name!r}]", part) for name, part in value.items() if type(part) not in LEAVES]
+        parts += [(place, name) for name in value if type(name) not in LEAVES]
     elif isinstance(value, (list, tuple)):
-        parts = [(f"{place}[{i}]", part) for i, part in enumerate(value)]
+        parts = [(f"{place}[{i}]", part) for i, part in enumerate(value) if type(part) not in LEAVES]
     elif getattr(type(value), "__released__", False):
         slots = [
             name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)
@@ -133,6 +135,9 @@ def _shorten(text: str) -> str:
 
 def plain(value: Any) -> Any:
     """A released value in JSON's own types; numbers that JSON lacks become strings."""
+    kind = type(value)
+    if kind in LEAVES:
+        return str(value) if kind is float and not math.isfinite(value) else value
     if isinstance(value, Private):
         raise TypeError("a private value has no JSON form")
     if hasattr(value, "to_json"):

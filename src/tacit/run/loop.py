@@ -49,7 +49,8 @@ def run_trials(
                 running[future] = trial
             if not running:
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = [f for f in running if f.done()] or wait(running, return_when=FIRST_COMPLETED).done
+            for future in done:
                 finish(running[future], future)
                 del running[future]
     finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.samplers import RandomSampler
 
+from tacit.run.study_store import read_trials
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ class JointSampler(RandomSampler):
         super().__init__(seed)
         self.space, self.seed = space, seed
         self._features: dict[int, Array] = {}
+        self._none = space.features([])
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         """The parameters of a trial."""
@@ -30,6 +33,10 @@ class JointSampler(RandomSampler):
 
     def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]] | None:
         """Parameters and attributes of the trial after these, or None if they depend on its number."""
+        return None
+
+    def foresee_first(self, number: int) -> Params | None:
+        """The parameters of the trial of this number where ``foresee`` knows none; None if only the study can tell."""
         return None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -40,17 +47,12 @@ class JointSampler(RandomSampler):
     ) -> dict[str, Any]:
         return self.point(study, trial)
 
-    def has_features(self, trial: FrozenTrial) -> bool:
-        """Whether they were worked out already, so that the trial has all its parameters."""
-        return trial.number in self._features
-
     def features(self, trials: Sequence[FrozenTrial]) -> Array:
         """What a model sees of trials, (trials, features); each is worked out once."""
         for t in trials:
             if t.number not in self._features:
                 self._features[t.number] = self.space.features([t.params])[0]
-        rows = [self._features[t.number] for t in trials]
-        return np.array(rows) if rows else self.space.features([])
+        return np.array([self._features[t.number] for t in trials]) if trials else self._none
 
 
 def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callable[[Trial], None]) -> Trial:
@@ -58,15 +60,64 @@ def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callabl
 
     Otherwise Optuna asks; ``distributions`` may be a function that suggests later.
     """
+    from optuna.storages import InMemoryStorage
     from optuna.trial import Trial, TrialState, create_trial
 
     if callable(distributions):
         return study.ask()
-    known = None
-    if isinstance(study.sampler, JointSampler):
-        known = study.sampler.foresee(study.get_trials(deepcopy=False), study.directions[0].name)
+    known = _foresee(study)
     if known is None:
         return study.ask(fixed_distributions=distributions)
-    params, attributes = known
+    params, attributes, due = known
+    study._thread_local.cached_all_trials = None
+    storage, number = study._storage, study._study_id
+    if isinstance(storage, InMemoryStorage):  # nothing is saved by writing at once, and the copy of a whole trial costs
+        made = storage.create_new_trial(number)
+        for name, d in distributions.items():
+            storage.set_trial_param(made, name, d.to_internal_repr(params[name]), d)
+        for name, value in attributes.items():
+            storage.set_trial_user_attr(made, name, value)
+        return Trial(study, made)
     whole = create_trial(state=TrialState.RUNNING, params=params, distributions=distributions, user_attrs=attributes)
-    return Trial(study, study._storage.create_new_trial(study._study_id, template_trial=whole))
+    trial = Trial(study, storage.create_new_trial(number, template_trial=whole))
+    if due is not None and trial.number != due:  # another process was quicker, and has these parameters
+        study.tell(trial, state=TrialState.FAIL)
+        return study.ask(fixed_distributions=distributions)
+    return trial
+
+
+def _foresee(study: Study) -> tuple[Params, dict[str, Any], int | None] | None:
+    """Parameters and attributes of the next trial; and its number, if it must have that."""
+    from optuna.trial import TrialState
+
+    if not isinstance(study.sampler, JointSampler):
+        return None
+    trials = read_trials(study)
+    if any(t.state == TrialState.WAITING for t in trials):  # enqueued: Optuna gives it out
+        return None
+    if (known := study.sampler.foresee(trials, study.directions[0].name)) is not None:
+        return *known, None
+    if any(t.state == TrialState.RUNNING for t in trials):  # others are at work, and may take the next number
+        return None
+    first = study.sampler.foresee_first(len(trials))
+    return None if first is None else (first, {}, len(trials))
+
+
+def tell_trial(study: Study, trial: Trial, value: float) -> None:
+    """Tell a finite value; to a sampler of ours in one write, since it does not look at a trial that ends.
+
+    What this thread has read of the study stays, with the value, so that the next trial is asked for without a look.
+    """
+    from optuna.trial import TrialState
+
+    if not isinstance(study.sampler, JointSampler):
+        study.tell(trial, value)
+        return
+    study._storage.set_trial_state_values(trial._trial_id, TrialState.COMPLETE, [value])
+    trials = study._thread_local.cached_all_trials
+    if trials is None or len(trials) <= trial.number:
+        study._thread_local.cached_all_trials = None
+        return
+    done = copy(trials[trial.number])
+    done.state, done.values = TrialState.COMPLETE, [value]
+    study._thread_local.cached_all_trials = [*trials[: trial.number], done, *trials[trial.number + 1 :]]

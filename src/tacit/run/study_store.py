@@ -9,6 +9,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -42,10 +43,10 @@ class StudyStore:
 
     def read(self, name: str) -> Any:
         if name != "terms":
-            return self.study.user_attrs.get(f"tacit:{name}")
+            return deepcopy(self._attributes().get(f"tacit:{name}"))
         # Results are looked for before terms: another process stores its terms before it observes.
         done = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
-        stored = self.study.user_attrs.get(f"tacit:{self.terms}")
+        stored = self._attributes().get(f"tacit:{self.terms}")
         if any(not is_claimed(t) for t in done) or (done and stored is None):
             raise BadInput("this study already has results that were not privately observed; start a new study")
         if stored is None:
@@ -57,6 +58,10 @@ class StudyStore:
                 "the terms that this study holds are not what was written there: the run cannot go on. Put the latest "
                 "copy back, or start again with another folder, which is paid for anew"
             ) from None
+
+    def _attributes(self) -> dict[str, Any]:
+        """Of the study as they are kept: ``study.user_attrs`` would copy all of them, an answer with its trials too."""
+        return self.study._storage.get_study_user_attrs(self.study._study_id)
 
     def write(self, name: str, value: Any) -> None:
         if name == "terms":
@@ -72,6 +77,10 @@ class StudyStore:
 
     def count_claims(self) -> int:
         return self._count(self.study.get_trials(deepcopy=False))
+
+    def expect_claims(self) -> int:
+        """The same, as far as this thread has read the study since its last trial."""
+        return self._count(read_trials(self.study))
 
     def _count(self, trials: list[FrozenTrial]) -> int:
         """What is finished stays as it is, and is looked at once."""
@@ -95,9 +104,15 @@ class StudyStore:
             raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
         if trials is not None and most is not None and self._count(trials) > most:
             raise exhaustion(most)
+        self.study._thread_local.cached_all_trials = trials
 
     def keep(self, trial: Trial, value: Any) -> None:
         """The value is told to the study by whoever asked for the trial."""
+
+
+def read_trials(study: Study) -> list[FrozenTrial]:
+    """All trials of a study, as this thread has read them since its last trial was begun; else they are read now."""
+    return study._get_trials(deepcopy=False, use_cache=True)
 
 
 def is_claimed(trial: Trial | FrozenTrial) -> bool:
@@ -112,6 +127,8 @@ def has_claim(attributes: Iterable[str]) -> bool:
 
 def place_of(storage: Any) -> tuple[str, str]:
     """The kind of a storage, and where it is, without passwords."""
+    if type(storage).__name__ == "InMemoryStorage":
+        return MEMORY, _name_object(storage)
     from sqlalchemy.engine import make_url
 
     storage = getattr(storage, "_backend", storage)  # what caches a database; also the file of a journal
@@ -121,8 +138,11 @@ def place_of(storage: Any) -> tuple[str, str]:
             return SERVER, f"{parsed.host}:{parsed.port or ''}/{parsed.database}"
         if parsed.database and ":memory:" not in parsed.database:
             return FILE, os.path.realpath(parsed.database)
+        return MEMORY, _name_object(storage)
     elif (file := getattr(storage, "_file_path", None)) is not None:
         return FILE, os.path.realpath(file)
-    elif type(storage).__name__ != "InMemoryStorage":
-        return SERVER, type(storage).__name__
-    return MEMORY, f"{process_name()} {_objects.setdefault(storage, uuid.uuid4().hex)}"
+    return SERVER, type(storage).__name__
+
+
+def _name_object(storage: Any) -> str:
+    return f"{process_name()} {_objects.setdefault(storage, uuid.uuid4().hex)}"
