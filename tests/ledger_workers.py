@@ -81,11 +81,18 @@ def release_and_die(url: str, name: str, path: str, point: str) -> None:
     """Release once, killed at a given point."""
     ledger = Ledger.open(url, name)
     if point == "before the commit":
-        sa.event.listen(ledger._store.engine, "commit", die)
+
+        def before(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            if statement.startswith("COMMIT"):  # as a server is told
+                die()
+
+        sa.event.listen(ledger._store.engine, "before_cursor_execute", before)
+        if ledger._store.path is not None:
+            sa.event.listen(ledger._store.engine, "commit", die)
     if point == "after the insert":
 
         def after(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if statement.startswith("INSERT INTO tacit_entries"):
+            if "INSERT INTO tacit_entries" in statement:
                 die()
 
         sa.event.listen(ledger._store.engine, "after_cursor_execute", after)

@@ -18,7 +18,7 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, M
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.chain import sha256
-from tacit.privacy.ledger.store import Database
+from tacit.privacy.ledger.store import KEEP, Database
 from tacit.privacy.release import Payment, Release, digest
 
 HALF = Guarantee(Budget.pure(0.5), assumptions=("the bounds are public",))
@@ -308,9 +308,17 @@ def test_postgres_writes_are_made_to_last(postgres_url: str, default: str, used:
     )
     ledger = Ledger.open(postgres_url, "icu", Budget.pure(1.0))
     with ledger._store.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == used
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"  # waited for after the commit
+        connection.exec_driver_sql("UPDATE tacit_meta SET value = value")
+        written = connection.exec_driver_sql("SELECT pg_current_wal_insert_lsn()::text").scalar()
         assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "1min"
+    with ledger._store.engine.connect() as connection:
+        on_disk = f"SELECT pg_current_wal_flush_lsn() > '{written}'::pg_lsn"  # its commit came after that
+        assert connection.exec_driver_sql(on_disk).scalar()
+        wait = KEEP.split("; ")[2]
+        connection.exec_driver_sql(wait)
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == used
     ledger.charge(Guarantee(Budget.pure(1 / 3)))
     ledger.charge(Guarantee(Budget.pure(0.1)))
     ledger.verify()

@@ -185,7 +185,6 @@ class Ledger(DrawnInNotebooks):
             last = rows.end(connection, self._header)
             self._agree(connection, guarantee.unit)
             if wanted and (made := find_payment(connection, self._header, wanted, cost)) is not None:
-                rows.touch(connection, self._header)
                 return made
             if self.filter.admits(last.spent, cost):
                 said: dict[str, Any] = {"statement": statement, "digest": keys_digest(wanted), "cost": cost}

@@ -24,13 +24,20 @@ SCHEMA = 1
 PATIENCE = 60  # seconds to wait for another process to finish its charge
 CREATION = 7_236_142_001  # any fixed number: the PostgreSQL lock under which tables and ledgers are made
 
-# A commit must outlive a power cut, or a draw could follow a debit that is lost. A stricter setting is left alone.
 # Doubles travel as text: 3 extra digits make them exact whatever the server's default.
-SETTINGS = sa.text(
-    "SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', :wait, true), "
-    "CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
-    "THEN set_config('synchronous_commit', 'on', true) END"
-).bindparams(wait=f"{PATIENCE}s")
+SETTINGS = f"SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', '{PATIENCE}s', true)"
+
+# A write begins, and ends, in one message each. It is read committed, so that after waiting for the lock a process sees
+# what its last holder wrote; and committed without waiting for the disk, so that the next one can have the ledger.
+BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {SETTINGS}, set_config('synchronous_commit', 'off', true)"
+
+# A debit must outlive a power cut, or a draw could follow one that is lost. The log of a server is one sequence, which
+# goes to disk, and to standbys, in its order: when this commit has waited, all that was committed before it is there.
+# Many processes wait for one write together. A stricter setting than 'on' is left alone.
+KEEP = (
+    "COMMIT; BEGIN; SELECT CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
+    "THEN set_config('synchronous_commit', 'on', true) END, pg_logical_emit_message(true, 'tacit', ''); COMMIT"
+)
 
 
 _secrets: dict[str, str] = {}  # addresses without a password, and with it: in this process alone
@@ -78,10 +85,8 @@ class Database:
                 connect_args=wait,
                 pool_pre_ping=True,
                 pool_timeout=PATIENCE,
-                isolation_level="READ COMMITTED",  # after waiting for the lock, see what its last holder wrote
             )
             sa.event.listen(engine, "connect", _listen)
-            sa.event.listen(engine, "commit", lambda connection: connection.info.update(warned=False))
         sa.event.listen(engine, "begin", self._begin)
         return engine
 
@@ -96,11 +101,11 @@ class Database:
         return connection
 
     def _begin(self, connection: Connection) -> None:
-        if self.path is None:
-            connection.execute(SETTINGS)
-        else:
-            write = connection.get_execution_options().get("write")
+        write = connection.get_execution_options().get("write")
+        if self.path is not None:
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+        elif not write:  # see writing
+            connection.exec_driver_sql(SETTINGS)
 
     @property
     def engine(self) -> Engine:
@@ -122,16 +127,36 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended, or has not happened if it raised."""
-        engine = self.engine.execution_options(write=True)
+        options: dict[str, Any] = {} if self.path else {"isolation_level": "AUTOCOMMIT"}  # said in BEGIN and KEEP
+        engine = self.engine.execution_options(write=True, **options)
         with self.translate_errors("written", " Nothing was released."), engine.connect() as connection:
             with connection.begin():
-                yield connection
+                if self.path is not None:
+                    yield connection
+                else:
+                    connection.exec_driver_sql(BEGIN)
+                    try:
+                        yield connection
+                    except BaseException:
+                        _roll_back(connection)
+                        raise
+                    self._keep(connection)
             if connection.info.get("warned"):
                 raise LedgerError(
                     f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
                     "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
                     "again. Nothing was released."
                 )
+
+    def _keep(self, connection: Connection) -> None:
+        """Commit, and wait for it. What failed before would be rolled back by a COMMIT without a word."""
+        driver: Any = connection.connection.driver_connection
+        if driver.info.transaction_status.name != "INTRANS":
+            raise LedgerError(
+                f"the ledger at {self.shown} cannot be written: a statement failed. Nothing was released."
+            )
+        connection.info["warned"] = False
+        connection.exec_driver_sql(KEEP)
 
     @property
     def cluster(self) -> str:
@@ -258,6 +283,14 @@ def _listen(connection: Any, record: Any) -> None:
             record.info["warned"] = True
 
     connection.add_notice_handler(hear)
+
+
+def _roll_back(connection: Connection) -> None:
+    """Leave a write. A connection that is lost, or that fails in this, is not used again."""
+    try:
+        connection.exec_driver_sql("ROLLBACK")
+    except SQLAlchemyError:
+        connection.invalidate()
 
 
 def _create_tables(path: Path) -> None:

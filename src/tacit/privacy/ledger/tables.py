@@ -176,20 +176,23 @@ def append(
     sums = {"cost_amount": cost.amount, "cost_delta": cost.delta}
     sums |= {"spent_amount": entry.spent.amount, "spent_delta": entry.spent.delta}
     row = dict(zip(names, said, strict=True)) | sums | {"previous": entry.previous, "hash": entry.hash}
-    connection.execute(entries.insert().values(ledger=header.id, **row))
-    connection.execute(ledgers.update().where(ledgers.c.id == header.id).values(length=entry.number, head=entry.hash))
+    moved = {"mine": header.id, "made": entry.number, "with": entry.hash}
+    if connection.dialect.name == "postgresql":  # others wait meanwhile: one statement
+        connection.execute(_APPEND_AND_MOVE, {"ledger": header.id, **row, **moved})
+    else:
+        connection.execute(_APPEND, {"ledger": header.id, **row})
+        connection.execute(_MOVE, moved)
+    connection.info["end"] = entry
     return entry
 
 
-def touch(connection: Connection, header: Header) -> None:
-    """Have the commit wait until all that is read here is where a commit must be, on a standby too.
-
-    A server that gave up waiting for its standby shows what was written last although a failover would lose it; what is
-    written after it waits for both. A file has no standby.
-    """
-    if connection.dialect.name == "postgresql":
-        same = ledgers.update().where(ledgers.c.id == header.id).values(length=ledgers.c.length)
-        connection.execute(same)
+_APPEND = entries.insert()
+_MOVE = (
+    ledgers.update()
+    .where(ledgers.c.id == sa.bindparam("mine"))
+    .values(length=sa.bindparam("made"), head=sa.bindparam("with"))
+)
+_APPEND_AND_MOVE = _MOVE.add_cte(entries.insert().values({c.name: sa.bindparam(c.name) for c in entries.c}).cte("new"))
 
 
 def now() -> str:

@@ -34,6 +34,12 @@ from tacit.privacy.ledger.tables import entries, ledgers
 if TYPE_CHECKING:
     from tacit.privacy.ledger.store import Database
 
+# What is read may be so new that a power cut, or a failover, would lose it before anybody drew for it; then it is not
+# noted, or an honest server would be accused. A standby shows what it has.
+IS_KEPT = (
+    "SELECT CASE WHEN pg_is_in_recovery() THEN true WHEN current_setting('synchronous_standby_names') <> '' THEN false "
+    "ELSE pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END"
+)
 LINE = re.compile(r"(\S{1,64}) (\d{12}) ([0-9a-f]{64}) ([0-9a-f]{16})\n")
 
 
@@ -116,6 +122,8 @@ class Witness:
         with self._store.reading() as connection:
             end = self._look(connection, known)
             yield connection
+            if end is not None and self._is_news(end) and not connection.exec_driver_sql(IS_KEPT).scalar():
+                end = None
         self._note(end)
 
     @contextmanager
@@ -124,8 +132,10 @@ class Witness:
         known = self._recall()
         with self._store.writing() as connection:
             self._look(connection, known)
+            connection.info.pop("end", None)
             yield connection
-            end = self._look(connection, None)
+            made = connection.info.pop("end", None)
+            end = self._look(connection, None) if made is None else SeenEntry(self._header.id, made.number, made.hash)
         self._note(end)
 
     def _recall(self) -> SeenEntry | None:
@@ -136,8 +146,11 @@ class Witness:
             return last
         return kept
 
+    def _is_news(self, seen: SeenEntry) -> bool:
+        return self._last is None or seen.number > self._last.number
+
     def _note(self, seen: SeenEntry | None) -> None:
-        if self._path is not None and seen is not None and (self._last is None or seen.number > self._last.number):
+        if self._path is not None and seen is not None and self._is_news(seen):
             self._last = seen
             note(self._path, seen)
 
