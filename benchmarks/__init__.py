@@ -27,7 +27,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,47 @@ def timed(work: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
         work()
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds), min(seconds), max(seconds)
+
+
+def in_turns(
+    works: Mapping[str, Callable[[int], Any]], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Seconds of several works, each called with the number of the turn; in every turn one after the other.
+
+    What else the machine does meanwhile then meets all of them alike. The order is turned round every other time.
+    ``time.process_time`` counts this process alone, and so says nearly the same on a busy machine.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(max(1, repeats)):
+        for name in works if turn % 2 == 0 else reversed(works):
+            start = clock()
+            works[name](turn)
+            taken[name].append(clock() - start)
+    return taken
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median, and the two values between which that of all such values lies with 95%, whatever their law.
+
+    The k-th least and the k-th largest of n, with k the largest of which P(Binomial(n, 1/2) < k) <= 0.025. For fewer
+    than six values there is none such: then the least and the most.
+
+    >>> median_interval(range(1, 12))
+    (6, 2, 10)
+    """
+    n, order = len(values), sorted(values)
+    k = 0
+    while sum(math.comb(n, i) for i in range(k + 1)) / 2**n <= 0.025:
+        k += 1
+    k = max(k, 1)
+    return statistics.median(order), order[k - 1], order[n - k]
+
+
+def ratio_in_turns(name: str, ours: Sequence[float], peer: Sequence[float], against: str) -> Figure:
+    """How many times faster we are than a peer that took turns with us: the median of the turns' ratios."""
+    middle, low, high = median_interval([p / o for o, p in zip(ours, peer, strict=True)])
+    seconds = {"peer": statistics.median(peer), "ours": statistics.median(ours)}
+    return Figure(name, middle, "x faster", low, high, against, **seconds)
 
 
 def ratio(name: str, ours: tuple[float, float, float], peer: tuple[float, float, float], against: str) -> Figure:

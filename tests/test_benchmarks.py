@@ -67,6 +67,34 @@ def test_the_page_shows_ratio_goal_and_whether_it_was_met(load: Any) -> None:
     assert section(load, result(value=3.5))[-1] == "| speed |  |  |  | 3.5 x | 3 | yes | goal 3 |"
 
 
+def test_a_figure_taken_under_load_says_so(load: Any) -> None:
+    busy, quiet = ({**result(), "others": others} for others in (1.25, 0.02))
+    assert section(load, busy)[1].startswith("**under load: other work used 1.25 of 2 cores** · `tacit-bench startup`")
+    assert "load" not in section(load, quiet)[1]
+
+
+def test_other_work_is_told_from_our_own(load: Any) -> None:
+    """What ends before the watch does is ours, children included; the machine's own count is coarse."""
+    machine = load("benchmarks.harness.machine")
+    watch = machine.LoadWatch()
+    subprocess.run([sys.executable, "-c", "sum(range(10_000_000))"], check=True)
+    found = watch.others()
+    assert found is None or 0 <= found <= (os.cpu_count() or 1) + 1
+
+
+def test_rivals_take_turns_and_medians_have_intervals(load: Any) -> None:
+    package = load("benchmarks")
+    order: list[str] = []
+    works = {name: lambda turn, name=name: order.append(f"{name}{turn}") for name in ("a", "b")}
+    taken = package.in_turns(works, 3)
+    assert order == ["a0", "b0", "b1", "a1", "a2", "b2"]
+    assert [len(seconds) for seconds in taken.values()] == [3, 3]
+    assert package.median_interval(range(1, 12)) == (6, 2, 10)
+    assert package.median_interval([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0)
+    figure = package.ratio_in_turns("x", [1.0, 2.0, 4.0], [2.0, 6.0, 4.0], "")
+    assert (figure.value, figure.low, figure.high) == (2.0, 1.0, 3.0)
+
+
 def test_what_was_not_measured_is_shown_as_missing(load: Any) -> None:
     assert section(load) == [
         f"{load('benchmarks.speed.startup').TITLE}. **Missing**: it was not run. `tacit-bench startup`"

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -33,6 +34,41 @@ def machine() -> dict[str, object]:
             continue
     known = {"cores": os.cpu_count(), "processor": processor(), "python": platform.python_version()}
     return {**known, **versions}
+
+
+QUIET = 0.1  # of a core that others may use while a figure is taken that is not said to be taken under load
+
+
+class LoadWatch:
+    """How many cores other work used while a benchmark ran: what the machine did, less what we and our children did.
+
+    Children that are still running when it ends count as others. None where the system does not tell.
+    """
+
+    def __init__(self) -> None:
+        self._start, self._busy, self._ours = time.perf_counter(), _busy_seconds(), _own_seconds()
+
+    def others(self) -> float | None:
+        """Cores, averaged over the time since the start."""
+        busy = _busy_seconds()
+        if busy is None or self._busy is None:
+            return None
+        spent = busy - self._busy - (_own_seconds() - self._ours)
+        return round(max(0.0, spent) / max(1e-9, time.perf_counter() - self._start), 2)
+
+
+def _busy_seconds() -> float | None:
+    """Seconds of all cores that were spent on anything since the system began."""
+    try:
+        first = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    except (OSError, IndexError):
+        return None
+    user, nice, system, _, _, irq, soft, stolen = (int(n) for n in first[:8])  # without idle and waiting for a disk
+    return (user + nice + system + irq + soft + stolen) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    return sum(os.times()[:4])
 
 
 def git(*words: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import sources
+from benchmarks.harness.machine import QUIET
 from benchmarks.harness.reading import Row, chosen, measured, shown
 from benchmarks.harness.runner import read_header
 
@@ -128,7 +129,8 @@ def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
     seen = dict.fromkeys((n, r) for spec in specs for n, r in found(spec, documents))
     lost = [spec for spec in specs if seen and not found(spec, documents)]
     for name, r in list(seen)[:MOST]:
-        rows.append([what, f"`{name}`: {r.name}", measured(r), r.against, r.met or verdict(r)])
+        under = ", under load" if _load(documents[name]) else ""
+        rows.append([what, f"`{name}`: {r.name}", measured(r) + under, r.against, r.met or verdict(r)])
         what = ""
     if len(seen) > MOST:
         rows.append(["", f"and {len(seen) - MOST} more below", "", "", ""])
@@ -188,9 +190,17 @@ def _made(doc: dict[str, Any]) -> str:
     known = dict(doc["machine"])
     first = [f"{known.pop('cores')} cores", str(known.pop("processor", ""))]
     first.append(f"threads {', '.join(map(str, doc['threads']))}" if "threads" in doc else "one thread")
-    told = [f"`{doc['command']}`", f"commit {doc['commit']}{' with changes' if doc.get('dirty') else ''}"]
+    told = [f"**{load}**"] if (load := _load(doc)) else []
+    told += [f"`{doc['command']}`", f"commit {doc['commit']}{' with changes' if doc.get('dirty') else ''}"]
     told += [doc[k] for k in ("date",) if k in doc] + [_took(doc), ", ".join(w for w in first if w)]
     return " · ".join([*told, ", ".join(f"{k} {v}" for k, v in known.items())])
+
+
+def _load(doc: dict[str, Any]) -> str:
+    """That figures were taken while the machine did other work too; nothing for those that did not look."""
+    others = doc.get("others")
+    loaded = others is not None and others > QUIET
+    return f"under load: other work used {others:g} of {doc['machine']['cores']} cores" if loaded else ""
 
 
 def _took(doc: dict[str, Any]) -> str:

@@ -86,6 +86,7 @@ def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | 
     about |= {"commit": machine.commit(), "dirty": machine.dirty(), "sources": digest(name)}
     about |= {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine.machine()}
     start, since = time.perf_counter(), time.time() - 1.0  # clocks of file systems are coarse
+    watch = machine.LoadWatch()
     try:
         figures, limits = run_limited(module, repeats, threads)
     except (Missing, ModuleNotFoundError, SystemExit) as error:
@@ -94,6 +95,7 @@ def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | 
             raise
         return _skip(about, out, reason)
     seconds = round(time.perf_counter() - start, 1)
+    about |= {"others": watch.others()}
     about |= {"seconds": seconds, "threads": limits, "made_of": parts.count_pieces(name, since)}
     _write(out, {**about, "figures": [asdict(f) for f in figures]})
     for f in figures:

@@ -1,24 +1,33 @@
-"""How many charges a ledger takes per second, each on disk before the next: the price of debiting before drawing."""
+"""How many charges a ledger takes per second, each on disk before it returns: the price of debiting before drawing.
+
+Beside it, in the same turns, what the disk and the server can do at all: blocks of a plain file written and flushed one
+after the other, and commits of a server that write nothing but a word.
+"""
 
 from __future__ import annotations
 
-import statistics
+import os
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 from tests.postgres_server import Server, binaries
 
-from benchmarks import Figure
+from benchmarks import Figure, median_interval
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 
 TITLE = "Ledger: charges per second, each committed to disk"
 LONG = False
 CHARGES = 160
+BLOCK = 4096
+GOALS = {"SQLite": {"16 processes": 500.0}, "PostgreSQL": {"16 processes": 1000.0}}
 PIECE = Guarantee(Budget.gdp(0.001))
 
 context = get_context("forkserver")
@@ -52,23 +61,86 @@ def rate(url: str, processes: int, charges: int = CHARGES) -> float:
     return charges / seconds
 
 
-def measured(database: str, url: str, repeats: int, note: str) -> list[Figure]:
+def plain_rate(folder: str, times: int = CHARGES) -> float:
+    """How often a second a block of a plain file of the same size is written and is on the disk: the disk's limit."""
+    path = Path(folder) / "plain"
+    path.write_bytes(bytes(BLOCK * 16))
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        start = time.perf_counter()
+        for i in range(times):
+            os.pwrite(descriptor, os.urandom(BLOCK), BLOCK * (i % 16))
+            os.fsync(descriptor)
+        return times / (time.perf_counter() - start)
+    finally:
+        os.close(descriptor)
+
+
+def empty_commits(url: str, processes: int, times: int = CHARGES) -> float:
+    """Commits a second of a server that write a word each, by so many connections at once, as pgbench would."""
+    import psycopg
+
+    def commit(connection: Any) -> None:
+        for _ in range(times // processes):
+            connection.execute("SELECT pg_logical_emit_message(true, 'tacit', '')")
+
+    connections = [psycopg.connect(url, autocommit=True) for _ in range(processes)]
+    start = time.perf_counter()
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(commit, connections))
+    seconds = time.perf_counter() - start
+    for connection in connections:
+        connection.close()
+    return times // processes * processes / seconds
+
+
+def measured(
+    database: str, repeats: int, works: dict[str, Callable[[int], float]], notes: dict[str, str]
+) -> list[Figure]:
+    """Rates of several works that take turns; every turn gives a rate of each."""
+    rates: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(max(1, repeats)):
+        for name, work in works.items():
+            rates[name].append(work(turn))
     figures = []
-    for processes in (1, 8):
-        rates = [rate(url, processes) for _ in range(max(1, repeats))]
-        name = f"{database}, {processes} process{'es' if processes > 1 else ''}"
-        figures.append(Figure(name, statistics.median(rates), "charges/s", min(rates), max(rates), note=note))
+    for name, found in rates.items():
+        unit = "charges/s" if "process" in name else "times/s"
+        goal: dict[str, Any] = {}
+        if name in GOALS.get(database, {}):
+            goal = {"against": f"goal {GOALS[database][name]}", "goal": GOALS[database][name], "better": "more"}
+        figures.append(
+            Figure(f"{database}, {name}", *_ordered(median_interval(found), unit), note=notes.get(name, ""), **goal)
+        )
     return figures
+
+
+def _ordered(found: tuple[float, float, float], unit: str) -> tuple[float, str, float, float]:
+    return found[0], unit, found[1], found[2]
 
 
 def run(repeats: int) -> list[Figure]:
     context.set_forkserver_preload(["tacit.privacy.ledger"])
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:  # on a disk, where /tmp may be memory
-        figures = measured("SQLite", f"{folder}/ledger.db", repeats, "synchronous = EXTRA, rollback journal")
+        url = f"{folder}/ledger.db"
+        works: dict[str, Callable[[int], float]] = {
+            "the disk: a plain file, 1 writer": lambda turn: plain_rate(folder),
+            "1 process": lambda turn: rate(url, 1, CHARGES // 4),
+            "16 processes": lambda turn: rate(url, 16, CHARGES // 4),
+        }
+        note = "synchronous = EXTRA, rollback journal: several writes to the disk for each commit"
+        figures = measured("SQLite", repeats, works, dict.fromkeys(("1 process", "16 processes"), note))
     if binaries() is None:
         return figures
     server = Server(fsync=True)
     try:
-        return figures + measured("PostgreSQL", server.database("ledgers"), repeats, "fsync on, over a Unix socket")
+        url = server.database("ledgers")
+        works = {
+            "the server: empty commits, 1 connection": lambda turn: empty_commits(server.url("ledgers"), 1),
+            "the server: empty commits, 16 connections": lambda turn: empty_commits(server.url("ledgers"), 16),
+            "1 process": lambda turn: rate(url, 1),
+            "16 processes": lambda turn: rate(url, 16, 4 * CHARGES),
+        }
+        note = "fsync on, over a Unix socket; the ledger is free for the next while a commit is waited for"
+        return figures + measured("PostgreSQL", repeats, works, dict.fromkeys(("1 process", "16 processes"), note))
     finally:
         server.remove()

@@ -8,8 +8,9 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from benchmarks import Figure, ratio
+from benchmarks import Figure, in_turns, median_interval, ratio_in_turns
 
 TITLE = "Starting: the command and the import against Optuna's"
 LONG = False
@@ -19,12 +20,17 @@ SCRIPTS = Path(sys.executable).parent
 NEEDED = "import tacit.methods.tune, tacit.run.study, tacit.methods.sampler"  # what tacit.tune loads when it is called
 PAIRS = {
     "tacit --help": ([str(SCRIPTS / "tacit"), "--help"], [str(SCRIPTS / "optuna"), "--help"]),
+    "tacit plan": (
+        [str(SCRIPTS / "tacit"), "plan", "--records", "5000", "--dimensions", "3", "--epsilon", "1"],
+        [sys.executable, "-c", "import optuna"],
+    ),
     "import tacit": ([sys.executable, "-c", "import tacit"], [sys.executable, "-c", "import optuna"]),
     "all that tacit.tune loads, Optuna included": (
         [sys.executable, "-c", NEEDED],
         [sys.executable, "-c", "import optuna"],
     ),
 }
+GOALS = {"tacit --help": 300.0, "tacit plan": 1000.0, "import tacit": 50.0}  # milliseconds
 
 
 def seconds(command: list[str]) -> float:
@@ -40,18 +46,18 @@ def shown(command: list[str]) -> str:
 def run(repeats: int) -> list[Figure]:
     figures = []
     for name, pair in PAIRS.items():
-        taken: list[list[float]] = [[], []]
-        for turn in range(max(1, repeats) + 1):
-            for command, times in zip(pair, taken, strict=True):
-                took = seconds(command)
-                if turn:  # the first turn warms the disk's cache
-                    times.append(took)
-        ours, peer = ((statistics.median(t), min(t), max(t)) for t in taken)
-        note = (
-            f"Optuna: {1e3 * peer[0]:.0f} ms for {shown(pair[1])}; a new process each, interpreter's own start included"
-        )
+        works = {who: lambda turn, c=command: seconds(c) for who, command in zip(("ours", "peer"), pair, strict=True)}
+        in_turns(works, 1)  # warms the disk's cache
+        taken = in_turns(works, repeats)
+        peer = statistics.median(taken["peer"])
+        note = f"Optuna: {1e3 * peer:.0f} ms for {shown(pair[1])}; a new process each, interpreter's own start included"
+        middle, low, high = median_interval(taken["ours"])
+        goal: dict[str, Any] = {}
+        if name in GOALS:
+            goal = {"against": f"goal {GOALS[name]:g}", "goal": GOALS[name], "better": "less"}
+        against = ratio_in_turns(f"{name}, against Optuna", taken["ours"], taken["peer"], "above 1: tacit is faster")
         figures += [
-            Figure(name, 1e3 * ours[0], "ms", 1e3 * ours[1], 1e3 * ours[2]),
-            replace(ratio(f"{name}, against Optuna", ours, peer, "above 1: tacit is faster"), note=note),
+            Figure(name, 1e3 * middle, "ms", 1e3 * low, 1e3 * high, **goal),
+            replace(against, note=note),
         ]
     return figures
