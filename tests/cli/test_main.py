@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,9 @@ def test_every_verb_has_a_file_and_a_test_of_its_name() -> None:
 
 def test_the_version_is_told(tmp_path: Path) -> None:
     assert installed("--version", at=tmp_path).out == f"tacit {tacit.__version__}\n"
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    said = subprocess.run([sys.executable, "-m", "tacit", "--help"], capture_output=True, text=True, check=False)
+    assert said.returncode == 0
+    assert "tune" in said.stdout
