@@ -32,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.identity import hold_date
+
 LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, decimal.Decimal, datetime.date, datetime.time)
 TIMES = (datetime.timedelta, datetime.tzinfo, np.generic, range, slice)
 NAMED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.CodeType, enum.Enum)
@@ -55,7 +57,7 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
 
     Edges. Global generators of random numbers start the same way each time, so that public randomness repeats. Files
     count that Python's own ``open`` wrote, but for those in a folder named private. Not seen are times, databases,
-    variables of modules and of the environment, and what other processes do.
+    variables of modules and of the environment, and what other processes do; all releases bear one date.
     """
     seen, out, err, lines = Seen(), io.StringIO(), io.StringIO(), list[str]()
     raised: Exception | None = None
@@ -69,6 +71,7 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
             contextlib.redirect_stderr(err),
             _collect_logs(lines),
             _collect_files() as written,
+            hold_date(),
         ):
             warnings.simplefilter("always")
             try:
