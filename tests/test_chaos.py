@@ -56,6 +56,19 @@ def test_who_draws_before_the_debit_is_caught(load: Any, folder: Path, report: A
     assert any("draws without a debit" in words for words in report.violations)
 
 
+def test_a_ledger_that_was_used_up_since_the_last_look_goes_on_with_a_new_one(
+    load: Any, folder: Path, report: Any
+) -> None:
+    account = load("benchmarks.faults._ledgers").Account(report, str(folder / "ledger.db"), folder)
+    account.wait()
+    account.check()
+    for worker in account.workers:
+        worker.process.join(60)
+    assert account.goes_on(20)
+    account.close()
+    assert report.violations == []
+
+
 @pytest.mark.slow
 def test_a_curator_answers_again_after_every_full_disk(load: Any, folder: Path, report: Any) -> None:
     load("benchmarks.faults._curators").on_small_disk(report, folder, 20)

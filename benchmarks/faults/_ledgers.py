@@ -73,6 +73,7 @@ class Account:
         while self.out == out and len(work.lines(out)) == before:
             if time.monotonic() > end:
                 return False
+            self.check()  # what is left now
             self.take()  # new processes for those that are done, and a new ledger for one that is used up
             time.sleep(0.02)
         return True
