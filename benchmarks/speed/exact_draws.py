@@ -1,4 +1,4 @@
-"""What exactness costs: draws from OpenDP's samplers and from tables, as releases use them, against NumPy's generator.
+"""What exactness costs: draws by exact samplers and from tables, as releases use them, against NumPy's generator.
 
 All through the same mechanism, which differs only in where its noise comes from; the debit of a ledger is not in it.
 Draws are timed in processor time of the thread, in turns: on a busy machine the wall clock measures the others. The

@@ -1,9 +1,9 @@
 """Where noise comes from: exact samplers for releases, a seeded generator for simulations that say so.
 
-Exact draws come from OpenDP: discrete Gaussian and discrete Laplace noise on a lattice far finer than the scale, so
-that no rounding of floating-point numbers leaks. A choice among scores is one draw by whole-number weights. Arrays that
-a guarantee with a delta covers can be drawn in bulk, from tables, some hundred times faster; their law is within a
-proved distance of the exact one, which the guarantee carries. None can be seeded.
+Exact draws are discrete Gaussian noise, from OpenDP, and discrete Laplace noise, in a time that does not depend on it,
+on a lattice far finer than the scale, so that no rounding of floating-point numbers leaks. A choice among scores is one
+draw by whole-number weights. Arrays that a guarantee with a delta covers can be drawn in bulk, from tables, faster by
+far; their law is within a proved distance of the exact one, which the guarantee carries. None can be seeded.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import BadInput
 from tacit.privacy.bulk_noise import BLOCK, DISTANCE, gaussian_integers, laplace_integers
+from tacit.privacy.steady_laplace import add_laplace
 from tacit.privacy.weighted_choice import draw_index
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Source(Protocol):
 
 
 class Exact:
-    """Exact samplers, for everything that is released: OpenDP's noise, and one draw by weights for a choice."""
+    """For everything that is released: OpenDP's Gaussian noise, Laplace noise by coins, and one draw by weights."""
 
     simulated = False
     distance = 0.0
@@ -66,7 +67,7 @@ class Exact:
         return np.asarray(drawn, np.int64).reshape(values.shape)
 
     def laplace(self, values: Array, scale: float) -> Array:
-        return np.asarray(float_noise("laplace", values.size, scale)(values.ravel()), float).reshape(values.shape)
+        return add_laplace(values, scale, fit_lattice(scale, self))
 
     def gumbel_argmax(self, scores: Array, scale: float) -> int:
         return draw_index(scores, scale)
@@ -143,11 +144,16 @@ def lattice(scale: float, noise: Source | None = None) -> int:
     return max(SMALLEST, math.frexp(scale)[1] - 1 - (BULK_FINENESS if isinstance(noise, Bulk) else FINENESS))
 
 
+def fit_lattice(scale: float, noise: Source) -> int:
+    """The lattice's exponent, or BadInput where the floats do not hold all of the lattice."""
+    if not 1e-290 <= scale <= 1e290:
+        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={scale:g}; change the unit of the values")
+    return lattice(scale, noise)
+
+
 def on_lattice(values: Array, scale: float, draw: Callable[[float, int], Integers]) -> Array:
     """Values rounded to the nearest point of the lattice, plus noise on it: the law that OpenDP's map is about."""
-    k = lattice(scale, BULK)
-    if abs(k) > 1000:
-        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={scale:g}; change the unit of the values")
+    k = fit_lattice(scale, BULK)
     noisy = np.array(values, float, order="C").ravel()
     for start in range(0, noisy.size, BLOCK):  # a part at a time, which stays in the cache
         steps = noisy[start : start + BLOCK]
