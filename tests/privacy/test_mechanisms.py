@@ -15,7 +15,7 @@ from scipy.special import logsumexp, ndtri_exp, softmax
 from scipy.stats import chisquare, kstest
 
 from tacit.errors import BadInput, GuaranteeError
-from tacit.privacy.guarantee import Budget
+from tacit.privacy.guarantee import DECLARED, UNTIMED, Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mechanisms import LATTICE, Exponential, Gaussian, Laplace
 from tacit.privacy.noise import EXACT, FINENESS, Simulation, float_noise, lattice
@@ -206,6 +206,15 @@ def test_a_simulation_has_no_guarantee_and_no_ledger_pays_for_it(make, tmp_path)
         with pytest.raises(GuaranteeError, match="cannot be charged: simulated"):
             mechanism.release([0.0], ledger=ledger)
         assert ledger.entries() == []
+
+
+# Premises
+
+
+def test_only_gaussian_noise_presupposes_that_nobody_sees_how_long_a_draw_took():
+    assert Gaussian(1.0, scale=1.0).guarantee.premises == (DECLARED, UNTIMED)
+    assert Laplace(1.0, scale=1.0).guarantee.premises == Exponential(1.0, scale=1.0).guarantee.premises == (DECLARED,)
+    assert Laplace(1.0, scale=1.0, premises=()).guarantee.premises == ()
 
 
 # Refusals

@@ -108,10 +108,10 @@ class Additive(Mechanism[Any]):
         size: int = 1,
         unit: str = RECORD,
         noise: Source = EXACT,
-        premises: tuple[str, ...] = (DECLARED, UNTIMED),
+        premises: tuple[str, ...] | None = None,
     ) -> None:
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
-        self.premises = premises
+        self.premises = self.premises if premises is None else premises
         if one_of(scale, budget):
             self.scale = usable(scale)  # type: ignore[arg-type]
             amount = self._loss()
@@ -152,6 +152,7 @@ class Gaussian(Additive):
 
     sort, source, wider = "gaussian", "Gaussian mechanism (Dong et al. 2022, Theorem 1)", 1 + 4 * LATTICE
     allowed, stated = staticmethod(Budget.mu), staticmethod(Budget.gdp)
+    premises = (DECLARED, UNTIMED)
 
     def _loss(self) -> float:
         return math.sqrt(2 * self._map()) * (1 + LATTICE)
@@ -162,6 +163,7 @@ class Laplace(Additive):
 
     Guarantee. Pure epsilon = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
     Follows. Dwork, McSherry, Nissim and Smith (2006), Proposition 1. Proof: docs/proofs/additive-noise.md.
+    Edges. How long a draw takes depends on ``size``, not on the noise: docs/proofs/steady-laplace.md.
 
     >>> round(Laplace(1.0, scale=2.0).guarantee.epsilon(), 9)
     0.5
