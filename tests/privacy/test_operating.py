@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 import tacit
 from tacit.privacy.conversions import gdp_delta
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, OWN, PUNCTUAL, STEADY, Budget, Guarantee
 from tacit.privacy.operating import approximate_power, at_most, power
 
 ROOT = Path(__file__).parents[2]
@@ -122,3 +122,7 @@ def test_every_method_states_what_it_presupposes_of_the_users_code() -> None:
         assert release.guarantee.premises == LOSSES
         assert release.guarantee.unconditional
         assert "premises" in json.dumps(release.certificate())
+    pool = {"method": "pool", "trials": 4, **asked}
+    for budget, timed in ((Budget.pure(1.0), False), (Budget.approximate(1.0, 1e-3), False), (Budget.zcdp(0.1), True)):
+        release = tacit.tune(losses, {"x": tacit.Float(0, 1)}, budget=budget, **pool)
+        assert release.guarantee.premises == (OWN, STEADY if timed else PUNCTUAL)  # only a Gaussian draw tells by time

@@ -8,7 +8,7 @@ from typing import Any
 from tacit.errors import BadInput, interval
 from tacit.objective import LossFacts, Objective
 from tacit.persons import PersonLosses
-from tacit.privacy.guarantee import LOSSES, STEADY
+from tacit.privacy.guarantee import OWN, PUNCTUAL, STEADY
 from tacit.run.shards import shards_of
 
 UNIT = "one validation record replaced"
@@ -32,13 +32,10 @@ def unit_of(basis: str) -> str:
     return PERSON if "person" in basis else UNIT
 
 
-def premises_of(basis: str) -> tuple[str, ...]:
-    """What no data can break and tacit cannot see."""
-    if basis == "record":
-        return LOSSES
-    if basis == "person":
-        return (OWN_ROWS, STEADY)
-    return (OWN_PAIR.format(whose="row" if "person" in basis else "record"), STEADY)
+def premises_of(basis: str, *, gaussian: bool = True) -> tuple[str, ...]:
+    """What no data can break and tacit cannot see. Times to the microsecond tell of Gaussian noise, and of no other."""
+    pair = OWN_PAIR.format(whose="row" if "person" in basis else "record")
+    return ({"record": OWN, "person": OWN_ROWS}.get(basis, pair), STEADY if gaussian else PUNCTUAL)
 
 
 def plural_of(basis: str) -> str:

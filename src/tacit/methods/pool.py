@@ -90,7 +90,8 @@ class PoolTerms:
         return self.budget.notion in ("pure", "approximate")
 
     def guarantee(self) -> Guarantee:
-        unit, premises = unit_of(self.objective.basis), premises_of(self.objective.basis)
+        basis = self.objective.basis
+        unit, premises = unit_of(basis), premises_of(basis, gaussian=not self.laplace)
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
         budget = Budget.pure(self.budget.amount) if self.laplace else self.budget

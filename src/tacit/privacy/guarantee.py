@@ -22,7 +22,8 @@ OWN = (
     "trained on one, had a part in it"
 )
 UNTIMED = "nobody is shown times to the microsecond, which tell of the size of noise"
-STEADY = f"the objective does not fail, end early or take longer because of what a record holds; {UNTIMED}"
+PUNCTUAL = "the objective does not fail, end early or take longer because of what a record holds"
+STEADY = f"{PUNCTUAL}; {UNTIMED}"  # where Gaussian noise is drawn
 LOSSES = (OWN, STEADY)
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 LARGE = 10.0  # an epsilon above is remarked on

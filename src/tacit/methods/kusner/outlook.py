@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tacit.methods.basis import UNIT
+from tacit.methods.basis import UNIT, premises_of
 from tacit.methods.case import Case
 from tacit.methods.kusner import constants as k
 from tacit.methods.kusner.problem import (
@@ -22,7 +22,7 @@ from tacit.methods.kusner.problem import (
 from tacit.methods.outlook import Forecast, Outlook
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
-from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Exponential, Laplace
 from tacit.space import Array
 
@@ -132,7 +132,7 @@ def _lipschitz_outlook(case: Case) -> Outlook:
     """Algorithm 3: what can be said without its Lipschitz constant."""
     epsilon = case.budget.pure_epsilon()
     source = "Kusner et al. 2015, Corollary 4, for a tacit.RegularisedClassifier"
-    guarantee = Guarantee(Budget.pure(epsilon), UNIT, (), source, premises=LOSSES)
+    guarantee = Guarantee(Budget.pure(epsilon), UNIT, (), source, premises=premises_of("record", gaussian=False))
     most = math.sqrt(2) * case.width / epsilon
     notes = (
         f"tunes one regularisation strength and releases its best score under pure epsilon = {epsilon:.3g}. Its noise "

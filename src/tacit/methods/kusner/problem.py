@@ -131,16 +131,16 @@ def state_conditional(
         f"are bounded by {min(1.0, spent['sum']):.3g} in all, where delta allows {spent['allowed']:.3g}"
     )
     doubt = (short,) if spent["sum"] > spent["allowed"] * (1 + 1e-9) else ()
-    return state_guarantee(
-        p, (model, AVERAGE, *more, *doubt), f"Kusner et al. 2015, {source}, composed; constants: {c.version}"
-    )
+    source = f"Kusner et al. 2015, {source}, composed; constants: {c.version}"
+    return state_guarantee(p, (model, AVERAGE, *more, *doubt), source, gaussian=algorithm == 1)
 
 
-def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarantee:
+def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str, *, gaussian: bool = False) -> Guarantee:
+    """``gaussian``: noise of that law is drawn besides, on the observations."""
     basis = p.task.objective.basis
     if p.task.noise.simulated:
         return Guarantee.none(SIMULATED, unit_of(basis))
-    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises_of(basis))
+    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises_of(basis, gaussian=gaussian))
 
 
 def assess(
