@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -120,8 +121,8 @@ def leave_hot_journal(path: Path) -> None:
             return connection
 
         @contextmanager
-        def die(self: Database) -> Iterator[Connection]:
-            with usual_writing(self) as connection:
+        def die(self: Database, *about: Any) -> Iterator[Connection]:
+            with usual_writing(self, *about) as connection:
                 yield connection
                 os._exit(9)
 

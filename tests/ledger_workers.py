@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from tacit.errors import BudgetRefused, LedgerError
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, server
 from tacit.privacy.release import digest
 
 PIECE = Guarantee(Budget.gdp(0.1))  # a hundred of these fill a budget of mu = 1
@@ -80,16 +80,19 @@ def release_for_ever(url: str, name: str, path: str, opened: Any, begun: Any) ->
 def release_and_die(url: str, name: str, path: str, point: str) -> None:
     """Release once, killed at a given point."""
     ledger = Ledger.open(url, name)
-    if point == "before the commit":
+    if ledger._store.path is None and point in ("after the insert", "before the commit"):
+        usual = server.keep
 
-        def before(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if statement.startswith("COMMIT"):  # as a server is told
-                die()
+        def keep(connection: Any, shown: str) -> None:
+            if point == "after the insert":
+                server.KEEP = "SELECT 1"  # the message of both, cut off before its commit
+                usual(connection, shown)
+            die()
 
-        sa.event.listen(ledger._store.engine, "before_cursor_execute", before)
-        if ledger._store.path is not None:
-            sa.event.listen(ledger._store.engine, "commit", die)
-    if point == "after the insert":
+        server.keep = keep
+    elif point == "before the commit":
+        sa.event.listen(ledger._store.engine, "commit", die)
+    elif point == "after the insert":
 
         def after(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
             if "INSERT INTO tacit_entries" in statement:

@@ -50,7 +50,8 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "pareto/test_front.py": "pareto/chart",
     "planning/test_plan.py": "planning/chart planning/measured planning/recommend planning/rows planning/table "
     "methods/gibo/outlook methods/kusner/outlook",
-    "privacy/ledger/test_ledger.py": "privacy/ledger/chain privacy/ledger/file privacy/ledger/store",
+    "privacy/ledger/test_ledger.py": "privacy/ledger/chain privacy/ledger/file privacy/ledger/server "
+    "privacy/ledger/store",
     "privacy/ledger/test_standby.py": "privacy/ledger/witness",
     "privacy/ledger/test_tampering.py": "privacy/ledger/tables",
     "privacy/test_bulk_noise.py": "privacy/random_words",

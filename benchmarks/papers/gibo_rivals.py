@@ -8,6 +8,8 @@ region first. DP-GIBO takes 25 steps. Random search without privacy has 400 eval
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -50,28 +52,32 @@ def rival(p: Problem, mu: float, method: str, trials: int, seed: int) -> float:
     return float(p.function(made.value.params).mean())
 
 
-def once(name: str, seed: int) -> dict[str, float]:
-    """Mean losses by method, of one seed."""
+def once(name: str, seed: int, method: str) -> float:
+    """The mean loss of what one method answers on one seed; of a random point, if it is "typical"."""
     p, mu = held_out(name, seed)
-    ends = {k: rival(p, mu, method, trials, seed) for k, (method, trials) in RIVALS.items()}
+    if method in RIVALS:
+        return rival(p, mu, *RIVALS[method], seed)
+    if method == OURS:
+        return float(p.function(descent(p, mu, STEPS, seed, {}).params).mean())
     points = np.random.default_rng((seed, 97)).random((MANY, p.d))
-    ends[RANDOM] = min(float(p.losses(u).mean()) for u in points)
-    ends[OURS] = float(p.function(descent(p, mu, STEPS, seed, {}).params).mean())
-    return {"typical": p.typical, **ends}
+    return min(float(p.losses(u).mean()) for u in points) if method == RANDOM else p.typical
+
+
+def losses(name: str, seed: int) -> dict[str, float]:
+    """By method, each kept by itself."""
+    found = {}
+    for method in ("typical", OURS, *RIVALS, RANDOM):
+        key: dict[str, Any] = {"problem": name, "seed": seed, "method": method}
+        key |= {"defaults": gibo_defaults()} if method == OURS else {}
+        found[method] = float(keep_piece("gibo_rivals", key, partial(once, name, seed, method)))
+    return found
 
 
 def run(repeats: int) -> list[Figure]:
     figures, best, near = [], 0, 0
     with threadpool_limits(1):
         for name, (_, d, n, mu) in HELD_OUT.items():
-            found = [
-                keep_piece(
-                    "gibo_rivals",
-                    {"problem": name, "seed": seed, "defaults": gibo_defaults()},
-                    lambda: once(name, seed),  # noqa: B023
-                )
-                for seed in range(repeats)
-            ]
+            found = [losses(name, seed) for seed in range(repeats)]
             means = {k: float(np.mean([run[k] for run in found])) for k in found[0]}
             rivals = {k: means[k] for k in RIVALS}
             first = min(rivals, key=lambda k: rivals[k])

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
@@ -52,6 +53,7 @@ def gdp_delta(mu: float, eps: float) -> float:
     return float(math.exp(log_ndtr(-a)) - shared * erfcx(b / math.sqrt(2)))
 
 
+@lru_cache(1024)
 def gdp_epsilon(mu: float, dlt: float) -> float:
     """The smallest eps with gdp_delta(mu, eps) <= dlt.
 

@@ -128,6 +128,7 @@ def test_a_full_disk_gives_an_error_and_no_draw(small_disk: Path, tmp_path: Path
     subprocess.run(["mount", "-o", "remount,size=48m", small_disk], check=True)
     ledger.charge(PIECE)
     ledger.verify()
+    ledger.close()
 
 
 @pytest.mark.postgres

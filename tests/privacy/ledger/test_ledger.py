@@ -18,7 +18,8 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, M
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.chain import sha256
-from tacit.privacy.ledger.store import KEEP, Database
+from tacit.privacy.ledger.server import WAIT
+from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import Payment, Release, digest
 
 HALF = Guarantee(Budget.pure(0.5), assumptions=("the bounds are public",))
@@ -285,6 +286,22 @@ def test_a_schema_from_the_future_is_refused(ledger_url: str) -> None:
     assert Ledger.names(ledger_url) == [ledger.name]
 
 
+@pytest.mark.parametrize("how", ["renamed over", "removed and made"])
+def test_a_ledger_stays_with_the_name_of_its_file_and_not_with_the_file(tmp_path: Path, how: str) -> None:
+    """Connections are kept; what one wrote to a file that another has replaced would be lost."""
+    path, copy = tmp_path / "l.db", tmp_path / "copy.db"
+    ledger = Ledger.open(path, "icu", Budget.pure(1.0))
+    ledger.charge(HALF, "a")
+    copy.write_bytes(path.read_bytes())
+    if how == "removed and made":
+        path.unlink()
+        path.write_bytes(copy.read_bytes())
+    else:
+        copy.replace(path)
+    ledger.charge(Guarantee(Budget.pure(0.25)), "b")
+    assert [e.purpose for e in Ledger.open(path, "icu").entries()] == ["a", "b"]
+
+
 def test_sqlite_writes_are_made_to_last(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "l.db", "icu", Budget.pure(1.0))
     with ledger._store.writing() as connection:
@@ -316,8 +333,7 @@ def test_postgres_writes_are_made_to_last(postgres_url: str, default: str, used:
     with ledger._store.engine.connect() as connection:
         on_disk = f"SELECT pg_current_wal_flush_lsn() > '{written}'::pg_lsn"  # its commit came after that
         assert connection.exec_driver_sql(on_disk).scalar()
-        wait = KEEP.split("; ")[2]
-        connection.exec_driver_sql(wait)
+        connection.exec_driver_sql(WAIT)
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == used
     ledger.charge(Guarantee(Budget.pure(1 / 3)))
     ledger.charge(Guarantee(Budget.pure(0.1)))

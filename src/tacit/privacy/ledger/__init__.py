@@ -279,6 +279,7 @@ class Ledger(DrawnInNotebooks):
         ``head`` is the head of an earlier export: its absence means that the ledger was rewritten or put back.
         """
         self._usable()
+        self._store.close()  # and open it again: a connection remembers pages that it has read
         with self._store.reading() as connection:
             self._store.check_pages(connection)
             row = rows.row_of(connection, self.id)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, LedgerTampered, TacitError
@@ -57,13 +58,19 @@ class Header:
 
     @property
     def genesis(self) -> str:
-        return sha256(self.to_json())
+        return genesis_of(self)
 
     def to_json(self) -> dict[str, Any]:
         budget = {"notion": self.budget.notion, "amount": self.budget.amount, "delta": self.budget.delta}
         terms = {"budget": budget, "composition": self.composition, "reserve": self.reserve, "unit": self.unit}
         about = {"id": self.id, "name": self.name, "description": self.description, "created": self.created}
         return {"format": FORMAT, **about, **terms}
+
+
+@lru_cache(64)
+def genesis_of(header: Header) -> str:
+    """The hash that a ledger's first entry follows from."""
+    return sha256(header.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,12 @@ def _parse(statement: str) -> Any:
 
 def statement_of(guarantee: Guarantee) -> str:
     """A guarantee as an entry keeps it."""
+    return _statement_of(guarantee, guarantee.premises)
+
+
+@lru_cache(64)
+def _statement_of(guarantee: Guarantee, premises: tuple[str, ...]) -> str:
+    """Guarantees that differ in their premises alone are equal, and yet two statements."""
     return canonical(plain(guarantee.to_json()))
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.accounting import SLACK, Cost
 from tacit.privacy.ledger.chain import CHARGE, Entry, Header, sha256, tampering
-from tacit.privacy.ledger.tables import entries, entries_of, row_of
+from tacit.privacy.ledger.tables import entries, entries_of
 from tacit.privacy.release import Payment
 
 tables = sa.MetaData()
@@ -120,9 +120,8 @@ class Draws:
 
     def begin(self, home: str, drawn: int) -> tuple[str, int]:
         """Where the draws are kept and how many there were: as noted, or else as given, which is noted."""
-        with self._writing() as connection:
+        with self._writing() as connection:  # the ledger is locked: two processes may begin at once
             add_tables(connection)
-            row_of(connection, self._header.id)  # locked: two processes may begin at once
             found = connection.execute(sa.select(counts).where(self._mine)).one_or_none()
             if found is not None:
                 return found.home, found.drawn

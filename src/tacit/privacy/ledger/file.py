@@ -36,6 +36,15 @@ SIGNS = (
 )
 
 
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Which file has this name; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def mark_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.made")
 

@@ -14,31 +14,24 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import LedgerError, LedgerTampered, extra, name_type
+from tacit.privacy.ledger import server
 from tacit.privacy.ledger.chain import Header
-from tacit.privacy.ledger.file import check_pages, create_file, damage, is_damage, note_ledger, refuse_lost
-from tacit.privacy.ledger.tables import header_of, ledgers, meta, tables
+from tacit.privacy.ledger.file import (
+    check_pages,
+    create_file,
+    damage,
+    identity_of,
+    is_damage,
+    note_ledger,
+    refuse_lost,
+)
+from tacit.privacy.ledger.server import PATIENCE
+from tacit.privacy.ledger.tables import ON_SQLITE, Ends, header_of, ledgers, meta, tables
 from tacit.privacy.ledger.witness import path_of
 from tacit.privacy.ledger.witness import refuse_lost as refuse_forgotten
 
 SCHEMA = 1
-PATIENCE = 60  # seconds to wait for another process to finish its charge
 CREATION = 7_236_142_001  # any fixed number: the PostgreSQL lock under which tables and ledgers are made
-
-# Doubles travel as text: 3 extra digits make them exact whatever the server's default.
-SETTINGS = f"SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', '{PATIENCE}s', true)"
-
-# A write begins, and ends, in one message each. It is read committed, so that after waiting for the lock a process sees
-# what its last holder wrote; and committed without waiting for the disk, so that the next one can have the ledger.
-BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {SETTINGS}, set_config('synchronous_commit', 'off', true)"
-
-# A debit must outlive a power cut, or a draw could follow one that is lost. The log of a server is one sequence, which
-# goes to disk, and to standbys, in its order: when this commit has waited, all that was committed before it is there.
-# Many processes wait for one write together. A stricter setting than 'on' is left alone.
-KEEP = (
-    "COMMIT; BEGIN; SELECT CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
-    "THEN set_config('synchronous_commit', 'on', true) END, pg_logical_emit_message(true, 'tacit', ''); COMMIT"
-)
-
 
 _secrets: dict[str, str] = {}  # addresses without a password, and with it: in this process alone
 
@@ -58,6 +51,12 @@ def with_password(address: str) -> str:
     return named if without_password(named) == address else address
 
 
+class FileConnection(sqlite3.Connection):
+    """Knows which file it opened."""
+
+    file: tuple[int, int] | None = None
+
+
 class Database:
     """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes."""
 
@@ -73,39 +72,50 @@ class Database:
             _secrets[without_password(self.address)] = self.address
             self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         self._engine, self._pid = self._make(), os.getpid()
+        self._driver_errors = (self._engine.dialect.loaded_dbapi.Error,)
         self._cluster: str | None = None
+        self._writer: Engine | None = None
 
     def _make(self) -> Engine:
         if self.path is not None:
-            engine = sa.create_engine("sqlite://", creator=self._sqlite, poolclass=sa.NullPool)
+            kept = {"poolclass": sa.QueuePool, "pool_size": 2, "pool_timeout": PATIENCE}
+            engine = sa.create_engine("sqlite://", creator=self._sqlite, **kept)
+            sa.event.listen(engine, "checkout", self._same_file)
         else:
-            wait = {} if "connect_timeout" in self.url.query else {"connect_timeout": 10}
+            wait: dict[str, Any] = {} if "connect_timeout" in self.url.query else {"connect_timeout": 10}
             engine = sa.create_engine(
                 self.url,
-                connect_args=wait,
-                pool_pre_ping=True,
+                connect_args={**wait, "prepare_threshold": None},  # else a rollback deallocates our own: see server
                 pool_timeout=PATIENCE,
             )
-            sa.event.listen(engine, "connect", _listen)
+            server.attend(engine)
         sa.event.listen(engine, "begin", self._begin)
         return engine
 
     def _sqlite(self, mode: str = "rw") -> sqlite3.Connection:
         assert self.path is not None
         # mode=rw: never make a file by looking for one. A file that may only be read is opened for reading.
-        where = f"{self.path.as_uri()}?mode={mode}"
-        connection = sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None)
+        where, before = f"{self.path.as_uri()}?mode={mode}", identity_of(self.path)
+        connection = sqlite3.connect(
+            where, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False, factory=FileConnection
+        )
+        connection.file = before if identity_of(self.path) == before else None
         # EXTRA: a commit has reached the disk, directory entry of the journal included, before COMMIT returns.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache as well
         return connection
+
+    def _same_file(self, connection: Any, record: Any, proxy: Any) -> None:
+        """Leave a connection whose file is gone, or has another in its place: what it wrote would be lost."""
+        if self.path is None or connection.file is None or connection.file != identity_of(self.path):
+            raise sa.exc.DisconnectionError
 
     def _begin(self, connection: Connection) -> None:
         write = connection.get_execution_options().get("write")
         if self.path is not None:
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
         elif not write:  # see writing
-            connection.exec_driver_sql(SETTINGS)
+            connection.exec_driver_sql(server.SETTINGS)
 
     @property
     def engine(self) -> Engine:
@@ -114,49 +124,60 @@ class Database:
             self._engine, self._pid = self._make(), os.getpid()
         return self._engine
 
+    @property
+    def writer(self) -> Engine:
+        """The same engine, for transactions that write."""
+        engine = self.engine
+        if self._writer is None or self._writer.pool is not engine.pool:
+            options: dict[str, Any] = {} if self.path else {"isolation_level": "AUTOCOMMIT"}  # see server
+            self._writer = engine.execution_options(write=True, **options)
+        return self._writer
+
     def close(self) -> None:
         self.engine.dispose()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment of the database."""
+    def reading(self, ledger: str = "", seen: int = 0) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database; the ends of a ledger, if one is named, see tables.end."""
         options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
         with self.translate_errors("read", ""), self.engine.execution_options(**options).begin() as connection:
+            if ledger:
+                self._look(connection, ledger, seen)
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that is on disk when the block has ended, or has not happened if it raised."""
-        options: dict[str, Any] = {} if self.path else {"isolation_level": "AUTOCOMMIT"}  # said in BEGIN and KEEP
-        engine = self.engine.execution_options(write=True, **options)
-        with self.translate_errors("written", " Nothing was released."), engine.connect() as connection:
+    def writing(self, ledger: str = "", seen: int = 0) -> Iterator[Connection]:
+        """A transaction that is on disk when the block has ended, or has not happened if it raised.
+
+        A ledger that is named is locked until then, and its ends are looked at, beside the entry that was seen.
+        """
+        with self.translate_errors("written", " Nothing was released."), self.writer.connect() as connection:
             with connection.begin():
                 if self.path is not None:
+                    if ledger:
+                        self._look(connection, ledger, seen)
                     yield connection
                 else:
-                    connection.exec_driver_sql(BEGIN)
                     try:
+                        server.begin_writing(connection, ledger, seen)
                         yield connection
+                        server.keep(connection, self.shown)
                     except BaseException:
-                        _roll_back(connection)
+                        server.roll_back(connection)
                         raise
-                    self._keep(connection)
-            if connection.info.get("warned"):
+            if connection.info.pop("warned", False):
                 raise LedgerError(
                     f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
                     "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
                     "again. Nothing was released."
                 )
 
-    def _keep(self, connection: Connection) -> None:
-        """Commit, and wait for it. What failed before would be rolled back by a COMMIT without a word."""
-        driver: Any = connection.connection.driver_connection
-        if driver.info.transaction_status.name != "INTRANS":
-            raise LedgerError(
-                f"the ledger at {self.shown} cannot be written: a statement failed. Nothing was released."
-            )
-        connection.info["warned"] = False
-        connection.exec_driver_sql(KEEP)
+    def _look(self, connection: Connection, ledger: str, seen: int) -> None:
+        said = ON_SQLITE if self.path is not None else server.SAID
+        row = connection.exec_driver_sql(said.row, {"ledger": ledger}).one_or_none()
+        connection.info["ends"] = Ends(
+            row, connection.exec_driver_sql(said.ends, {"ledger": ledger, "seen": seen}).all()
+        )
 
     @property
     def cluster(self) -> str:
@@ -175,7 +196,7 @@ class Database:
         """Turn a driver's error into ours, without the password that its traceback may hold."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError, *self._driver_errors) as error:
             plain = getattr(error, "strerror", None)  # without the name of a file that is in the making
             said = str(getattr(error, "orig", None) or plain or error).strip().splitlines() or [type(error).__name__]
             reason = said[0].rstrip(".")
@@ -270,27 +291,6 @@ class Database:
                 "Upgrade it: pip install --upgrade tacit. Nothing was changed"
             )
         return True
-
-
-def _listen(connection: Any, record: Any) -> None:
-    """Hear what PostgreSQL warns of. While it commits that is one thing: it gave up waiting for a standby.
-
-    The commit then succeeds all the same, on this server alone.
-    """
-
-    def hear(said: Any) -> None:
-        if said.severity_nonlocalized == "WARNING":
-            record.info["warned"] = True
-
-    connection.add_notice_handler(hear)
-
-
-def _roll_back(connection: Connection) -> None:
-    """Leave a write. A connection that is lost, or that fails in this, is not used again."""
-    try:
-        connection.exec_driver_sql("ROLLBACK")
-    except SQLAlchemyError:
-        connection.invalidate()
 
 
 def _create_tables(path: Path) -> None:

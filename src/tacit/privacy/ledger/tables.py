@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -55,11 +57,8 @@ entries = sa.Table(
 
 
 def row_of(connection: Connection, ledger: str) -> sa.Row[Any]:
-    """The row of a ledger, locked until the transaction ends if it writes."""
-    query = sa.select(ledgers).where(ledgers.c.id == ledger)
-    if connection.get_execution_options().get("write"):
-        query = query.with_for_update()
-    row = connection.execute(query).one_or_none()
+    """The row of a ledger."""
+    row = connection.execute(sa.select(ledgers).where(ledgers.c.id == ledger)).one_or_none()
     if row is None:
         raise LedgerError("the ledger is no longer in its database. Nothing was released.")
     return row
@@ -110,24 +109,63 @@ def _check_texts(values: tuple[Any, ...]) -> None:
         raise TypeError
 
 
+class Statements:
+    """What every charge asks and says, in the words of one driver; ``mark`` makes a placeholder of a name.
+
+    They are written out, since a charge would be many times dearer than what the database does for it.
+    """
+
+    def __init__(self, mark: Callable[[str], str]) -> None:
+        mine, names = mark("ledger"), [c.name for c in entries.c]
+        about, columns = ", ".join(c.name for c in ledgers.c), ", ".join(names)
+        length = f"(SELECT length FROM {ledgers.name} WHERE id = {mine})"
+        self.row = f"SELECT {about} FROM {ledgers.name} WHERE id = {mine}"
+        # The first entry, the last one, and one that was seen before. Asked for in order, each is found by the primary
+        # key, and not by another index that a plan made when the table was small would read from end to end.
+        from_ = f"SELECT {columns} FROM {entries.name} WHERE ledger = {mine} AND number >= "
+        ends = (f"SELECT * FROM ({from_}{at} ORDER BY number LIMIT 1) e" for at in ("1", length, mark("seen")))
+        self.ends = " UNION ALL ".join(ends)
+        self.append = f"INSERT INTO {entries.name} ({columns}) VALUES ({', '.join(map(mark, names))})"
+        end = f"length = {mark('number')}, head = {mark('hash')}"
+        self.move = f"UPDATE {ledgers.name} SET {end} WHERE id = {mine}"
+
+
+ON_SQLITE = Statements(":{}".format)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A ledger as a transaction found it: its row, and the rows of its first entry, its last, and one seen before."""
+
+    row: Any
+    rows: Sequence[Any]
+
+
 def end(connection: Connection, header: Header) -> Entry:
-    """The last entry, its ledger locked if this is for writing; both ends of the chain must be in place."""
-    row = row_of(connection, header.id)
-    genesis, length = header.genesis, int(row.length)
+    """The last entry as it was when the transaction began; both ends of the chain must be in place."""
+    ends: Ends = connection.info["ends"]
+    row, genesis = ends.row, header.genesis
+    if row is None:
+        raise LedgerError("the ledger is no longer in its database. Nothing was released.")
+    length = int(row.length)
     if header_of(row) != header or (length == 0 and row.head != genesis):
         raise tampering(header.name, "its header was edited")
     if length == 0:
         return Entry(0, "genesis", header.created, "", None, None, None, NOTHING, NOTHING, "", genesis)
-    ends = entries_of(connection, header, entries.c.number.in_([1, length]))
-    if not ends or ends[-1].number != length:
+    made = {entry.number: entry for entry in (_entry_of(header.name, each) for each in ends.rows)}
+    first, last = made.get(1), made.get(length)
+    if last is None:
         raise tampering(header.name, f"entry {length} is missing")
-    if ends[0].number != 1 or ends[0].previous != genesis:
+    if first is None or first.previous != genesis:
         raise tampering(header.name, "entry 1 does not follow from the ledger's header, which was edited")
-    if ends[0].hash != ends[0].compute_hash():
+    if first.hash != _hash_of(first):
         raise tampering(header.name, "entry 1 was edited")
-    if not row.head == ends[-1].hash == ends[-1].compute_hash():
+    if not row.head == last.hash == _hash_of(last):
         raise tampering(header.name, f"entry {length} was edited")
-    return ends[-1]
+    return last
+
+
+_hash_of = lru_cache(64)(Entry.compute_hash)  # every charge looks at the first and the last entry once more
 
 
 def first_unit(connection: Connection, header: Header) -> str | None:
@@ -176,23 +214,13 @@ def append(
     sums = {"cost_amount": cost.amount, "cost_delta": cost.delta}
     sums |= {"spent_amount": entry.spent.amount, "spent_delta": entry.spent.delta}
     row = dict(zip(names, said, strict=True)) | sums | {"previous": entry.previous, "hash": entry.hash}
-    moved = {"mine": header.id, "made": entry.number, "with": entry.hash}
-    if connection.dialect.name == "postgresql":  # others wait meanwhile: one statement
-        connection.execute(_APPEND_AND_MOVE, {"ledger": header.id, **row, **moved})
-    else:
-        connection.execute(_APPEND, {"ledger": header.id, **row})
-        connection.execute(_MOVE, moved)
     connection.info["end"] = entry
+    if connection.dialect.name == "postgresql":  # others wait meanwhile: it is sent with the commit
+        connection.info["append"] = {"ledger": header.id, **row}
+    else:
+        for statement in (ON_SQLITE.append, ON_SQLITE.move):
+            connection.exec_driver_sql(statement, {"ledger": header.id, **row})
     return entry
-
-
-_APPEND = entries.insert()
-_MOVE = (
-    ledgers.update()
-    .where(ledgers.c.id == sa.bindparam("mine"))
-    .values(length=sa.bindparam("made"), head=sa.bindparam("with"))
-)
-_APPEND_AND_MOVE = _MOVE.add_cte(entries.insert().values({c.name: sa.bindparam(c.name) for c in entries.c}).cte("new"))
 
 
 def now() -> str:

@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import LedgerTampered
 from tacit.files import create_private_folder, open_private
 from tacit.privacy.ledger.chain import Header
-from tacit.privacy.ledger.tables import entries, ledgers
+from tacit.privacy.ledger.tables import Ends
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger.store import Database
@@ -75,9 +74,15 @@ def read(path: Path) -> SeenEntry | None:
     """What was noted; None if nothing was, or nothing that can be read: then nothing is known."""
     for _ in range(3):  # another process may be writing at this moment
         try:
-            found = LINE.fullmatch(path.read_text())
-        except (OSError, UnicodeDecodeError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
             return None
+        try:
+            found = LINE.fullmatch(os.read(descriptor, 1024).decode(errors="replace"))
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
         if found and _sum(" ".join(found.groups()[:3])) == found[4]:
             return SeenEntry(found[1], int(found[2]), found[3])
     return None
@@ -89,7 +94,8 @@ def note(path: Path, seen: SeenEntry) -> None:
     if before is not None and before.ledger == seen.ledger and before.number >= seen.number:
         return
     with contextlib.suppress(OSError):
-        create_private_folder(path.parent)
+        if before is None:
+            create_private_folder(path.parent)
         descriptor = open_private(path, os.O_WRONLY)
         try:
             os.pwrite(descriptor, seen.to_line().encode(), 0)  # lines have one length: none is left over
@@ -119,7 +125,7 @@ class Witness:
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the ledger."""
         known = self._recall()  # before the moment that is seen: another process may be ahead by now
-        with self._store.reading() as connection:
+        with self._store.reading(self._header.id, known.number if known else 0) as connection:
             end = self._look(connection, known)
             yield connection
             if end is not None and self._is_news(end) and not connection.exec_driver_sql(IS_KEPT).scalar():
@@ -130,12 +136,12 @@ class Witness:
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended; its last entry was then seen."""
         known = self._recall()
-        with self._store.writing() as connection:
-            self._look(connection, known)
+        with self._store.writing(self._header.id, known.number if known else 0) as connection:
+            end = self._look(connection, known)
             connection.info.pop("end", None)
             yield connection
             made = connection.info.pop("end", None)
-            end = self._look(connection, None) if made is None else SeenEntry(self._header.id, made.number, made.hash)
+            end = SeenEntry(self._header.id, made.number, made.hash) if made is not None else end
         self._note(end)
 
     def _recall(self) -> SeenEntry | None:
@@ -158,10 +164,8 @@ class Witness:
         """The last entry by now; LedgerTampered if what is known is not there."""
         if self._path is None:
             return None
-        l, e = ledgers.c, entries.c
-        joined = ledgers.join(entries, (e.ledger == l.id) & (e.number == (known.number if known else 0)), isouter=True)
-        query = sa.select(l.length, l.head, e.hash).select_from(joined).where(l.id == self._header.id)
-        row = connection.execute(query).one_or_none()
+        ends: Ends = connection.info["ends"]
+        row = ends.row
         if known is None:
             what = ""
         elif known.ledger != self._header.id:
@@ -170,7 +174,7 @@ class Witness:
             has = "does not have the ledger" if row is None else f"has {row.length} of them"
             what = f"is behind: this machine has seen {known.number} entries, and the server {has}"
         else:  # an entry that is missing is found by the chain
-            other = row.hash not in (None, known.hash)
+            other = any(e.hash != known.hash for e in ends.rows if e.number == known.number)
             what = f"went another way: entry {known.number} is not the one seen here" if other else ""
         if what:
             raise LedgerTampered(
