@@ -2,10 +2,11 @@
 
 Avent et al. report gains of 0.158, 0.439 and 0.282 in hypervolume where `pareto_adult` measures 0.107, 0.104 and 0.083.
 The paper and the code that its authors published differ in three ways (see `_avent`): what the range of the noise
-means, where training starts, and how Renyi divergences become epsilons. Each reading is searched at the paper's size,
-by ``repeats`` random sets of 256 points and by DPareto with 16 + 256, 10 runs a point (they share their lots). All runs
-are kept: the same points are told by three accountings, and by 1 or 10 runs. Points whose epsilon is 10 or more are not
-trained.
+means, where training starts, and how Renyi divergences become epsilons. Each reading is searched over the paper's
+domain by ``repeats`` random sets of 256 points and by DPareto, 10 runs a point (they share their lots). DPareto has
+16 + 112 points (16 + 256 in the paper): where it was given 272, the last 144 added 0.0035, and took five times as long.
+All runs are kept: the same points are told by three accountings, and by 1 or 10 runs. Points whose epsilon is 10 or
+more are not trained.
 
 Last, volumes are told on a log axis of epsilon too: the authors' code has that choice, and the paper does not say which
 it took.
@@ -32,7 +33,7 @@ TITLE = "Adult, Table 2 of DPareto's paper: what its larger gains over random se
 LONG = True
 REPEATS = 1
 
-DELTA, REFERENCE, STARTUP, TRIALS, SIZE, RUNS = 1e-5, (10.0, 1.0), 16, 272, 256, 10
+DELTA, REFERENCE, STARTUP, TRIALS, SIZE, RUNS = 1e-5, (10.0, 1.0), 16, 128, 256, 10
 PARTS = 16  # in which a random set is kept
 PAPER = {LogisticSGD: 0.158, LogisticAdam: 0.439, SupportVectorSGD: 0.282}
 MEASURED = tuple(PAPER)
@@ -58,7 +59,7 @@ def searched(reading: Reading, study: Path) -> Tested:
     study.parent.mkdir(parents=True, exist_ok=True)
     asked: dict[str, Any] = {"trials": TRIALS, "startup": STARTUP, "reference": REFERENCE, "repeats": RUNS}
     front = discover(reading, delta=DELTA, storage=f"sqlite:///{study}", take_over=True, **asked)
-    return [(dict(p.params), list(p.runs)) for p in front.tested if p.epsilon < REFERENCE[0]]
+    return [(dict(p.params), list(p.runs)) for p in front.tested[:TRIALS] if p.epsilon < REFERENCE[0]]
 
 
 def piece(what: str, kind: type, name: str, seed: int = 0) -> Tested:
