@@ -34,6 +34,7 @@ import numpy as np
 from tacit.errors import BadInput, choice, count, positive, probability, real
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.form import Array, Kernel
+from tacit.gp.threads import one_thread
 
 VERSIONS = ("safe", "icml", "workshop")
 MISS = 0.05  # utility statements are printed with a = log(1/MISS)
@@ -198,8 +199,9 @@ def prior_draws(kernel: Kernel, points: Array) -> Array:
     """Draws of f from the public prior, (candidates, draws), over at most 400 of the candidates; always the same."""
     rng = np.random.default_rng(0)
     C = points if len(points) <= SHOWN else points[rng.choice(len(points), SHOWN, replace=False)]
-    values, vectors = np.linalg.eigh(kernel(C, C))
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(C), DRAWS)))
+    with one_thread():
+        values, vectors = np.linalg.eigh(kernel(C, C))
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(C), DRAWS)))
 
 
 def choice_regret(f: Array, scale: float) -> tuple[float, float]:
