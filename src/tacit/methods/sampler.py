@@ -70,10 +70,10 @@ class KnownNoiseSampler(JointSampler):
         ``trials`` are all of a study in their order. What is finished stays as it is, and is looked at once.
         """
         sign = 1.0 if direction == "MAXIMIZE" else -1.0
-        while self._settled < len(trials) and (trial := trials[self._settled]).state.is_finished():
+        before = self._settled
+        while self._settled < len(trials) and trials[self._settled].state.is_finished():
             self._settled += 1
-            if self._is_done(trial):
-                self._keep(trial)
+        self._keep([t for t in trials[before : self._settled] if self._is_done(t)])
         rest = [t for t in trials[self._settled :] if t.number != but]
         running = [t for t in rest if t.state == TrialState.RUNNING and self._names <= t.params.keys()]
         table = self._table[: self._kept]
@@ -86,11 +86,14 @@ class KnownNoiseSampler(JointSampler):
     def _is_done(self, trial: FrozenTrial) -> bool:
         return trial.state == TrialState.COMPLETE and trial.value is not None and self._names <= trial.params.keys()
 
-    def _keep(self, trial: FrozenTrial) -> None:
-        if self._kept == len(self._table):
+    def _keep(self, trials: Sequence[FrozenTrial]) -> None:
+        if not trials:
+            return
+        start, self._kept = self._kept, self._kept + len(trials)
+        while self._kept > len(self._table):
             self._table = np.concatenate([self._table, np.empty_like(self._table)])
-        self._table[self._kept, :-1], self._table[self._kept, -1] = self.space.features([trial.params])[0], trial.value
-        self._kept += 1
+        rows = self._table[start : self._kept]
+        rows[:, :-1], rows[:, -1] = self.space.features([t.params for t in trials]), [t.value for t in trials]
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
