@@ -41,6 +41,7 @@ from tacit.run.evaluate import is_elsewhere, result, submit_losses
 from tacit.run.folder import lock_folder
 from tacit.run.loop import run_trials
 from tacit.run.progress import trials_bar
+from tacit.run.study_store import read_attribute
 from tacit.space import Params
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def search_privately(
             distributions = task.space.distributions
         tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
         executor, width = task.executor, _width(task)
-        if CHOSEN not in study.user_attrs:
+        if read_attribute(study, CHOSEN) is None:
             work = ObservedTrials(observations, objective, executor, width, keep, tell)
             run_trials(study, distributions, more=work.more, begin=work.begin, finish=work.finish)
         params, answer = _choose(study, sampler)
@@ -203,7 +204,7 @@ def _choose(study: optuna.Study, sampler: KnownNoiseSampler) -> tuple[Params, An
             "Start a new study with its own budget"
         )
     params, answer = sampler.answer(study)
-    return study.user_attrs.get(CHOSEN, params), answer
+    return read_attribute(study, CHOSEN, params), answer
 
 
 def _release(

@@ -51,18 +51,19 @@ def _read(path: Path, stamp: tuple[tuple[int, int], ...]) -> StudyFile:
     from optuna.trial import TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
+    from tacit.run.storage import QuickStorage
     from tacit.run.study_store import has_claim
 
     logging.getLogger("optuna").setLevel(logging.WARNING)
     try:
-        storage = optuna.storages.RDBStorage(f"sqlite:///file:{path.resolve()}?mode=ro&uri=true")
+        storage = QuickStorage(f"sqlite:///file:{path.resolve()}?mode=ro&uri=true")
         summaries = storage.get_all_studies()
         if not summaries:
             return StudyFile({}, [], 0, 0, 0)
         study = optuna.load_study(study_name=summaries[0].study_name, storage=storage)
         trials, attrs = study.get_trials(deepcopy=False), study.user_attrs
         storage.engine.dispose()
-    except (SQLAlchemyError, sqlite3.Error, RuntimeError, KeyError) as error:
+    except (SQLAlchemyError, sqlite3.Error, RuntimeError, KeyError, ValueError) as error:
         raise TacitError(f"{path} cannot be read now ({type(error).__name__})") from None
     done = [t for t in trials if t.state == TrialState.COMPLETE]
     finished = [Trial(dict(t.params), list(t.values or []), dict(t.user_attrs)) for t in done]

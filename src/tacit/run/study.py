@@ -15,7 +15,8 @@ import optuna
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput
-from tacit.run.study_store import CONFIRMS
+from tacit.run.storage import QuickStorage
+from tacit.run.study_store import CONFIRMS, database_of, read_attribute
 from tacit.space import Space
 
 PATIENCE = 60  # seconds to wait for another process that writes to the same file
@@ -31,7 +32,7 @@ def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over:
         storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)
     for attempt in range(ATTEMPTS):
         try:
-            where = _patient(storage) if isinstance(storage, str) else storage
+            where = _open_storage(storage) if isinstance(storage, str) else storage
             study = optuna.create_study(storage=where, study_name=name, directions=directions, load_if_exists=True)
             break
         except Exception as error:  # Optuna and SQLAlchemy raise many kinds; none of them is about private data
@@ -45,11 +46,10 @@ def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over:
     return study
 
 
-def _patient(url: str) -> str | optuna.storages.RDBStorage:
-    """A storage that waits for other processes, where Optuna's own would give up after five seconds."""
-    if not url.startswith("sqlite"):
-        return url
-    return optuna.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": PATIENCE}})
+def _open_storage(url: str) -> QuickStorage:
+    """A storage that waits for other processes, where Optuna's own would give up on a file after five seconds."""
+    patient = {"connect_args": {"timeout": PATIENCE}} if url.startswith("sqlite") else {}
+    return QuickStorage(url, engine_kwargs=patient)
 
 
 def _was_made_meanwhile(error: BaseException | None) -> bool:
@@ -65,7 +65,7 @@ def _was_made_meanwhile(error: BaseException | None) -> bool:
 def describe_search(study: optuna.Study, space: Space, method: str) -> str:
     """What is searched and how, to be kept with the study; one that was begun otherwise is refused."""
     mine = f"method {method!r} over {space.describe()}"
-    stored = study.user_attrs.get(SEARCH, mine)
+    stored = read_attribute(study, SEARCH, mine)
     if stored != mine:
         raise BadInput(
             f"this study was begun with another space or method: {stored}; now {mine}. Start a new study (another "
@@ -79,8 +79,8 @@ def round_times(study: optuna.Study) -> None:
 
     Edges. Databases alone keep times beyond this process. Until a search is done its trials have theirs.
     """
-    backend = getattr(study._storage, "_backend", study._storage)
-    if not isinstance(backend, optuna.storages.RDBStorage):
+    database = database_of(study)
+    if database is None:
         return
     import sqlalchemy as sa
 
@@ -88,7 +88,7 @@ def round_times(study: optuna.Study) -> None:
     midnight = sa.literal(datetime.combine(date.today(), time()), sa.DateTime)
     done = sa.and_(trials.c.study_id == study._study_id, trials.c.datetime_complete.is_not(None))
     change = sa.update(trials).where(done).values(datetime_start=midnight, datetime_complete=midnight)
-    with backend.engine.begin() as connection:
+    with database.engine.begin() as connection:
         connection.execute(change)
 
 

@@ -18,6 +18,7 @@ from tacit.privacy.claim_store import FILE, MEMORY, SERVER, Home, exhaustion, pr
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.storages import RDBStorage
     from optuna.trial import FrozenTrial, Trial
 
 CLAIM, RUN, CONFIRMS = "tacit:drawn", "tacit:run", "tacit:confirms"
@@ -43,10 +44,10 @@ class StudyStore:
 
     def read(self, name: str) -> Any:
         if name != "terms":
-            return deepcopy(self._attributes().get(f"tacit:{name}"))
+            return read_attribute(self.study, f"tacit:{name}")
         # Results are looked for before terms: another process stores its terms before it observes.
         done = [t for t in self.study.get_trials(deepcopy=False) if t.state.name == "COMPLETE"]
-        stored = self._attributes().get(f"tacit:{self.terms}")
+        stored = read_attribute(self.study, f"tacit:{self.terms}")
         if any(not is_claimed(t) for t in done) or (done and stored is None):
             raise BadInput("this study already has results that were not privately observed; start a new study")
         if stored is None:
@@ -58,10 +59,6 @@ class StudyStore:
                 "the terms that this study holds are not what was written there: the run cannot go on. Put the latest "
                 "copy back, or start again with another folder, which is paid for anew"
             ) from None
-
-    def _attributes(self) -> dict[str, Any]:
-        """Of the study as they are kept: ``study.user_attrs`` would copy all of them, an answer with its trials too."""
-        return self.study._storage.get_study_user_attrs(self.study._study_id)
 
     def write(self, name: str, value: Any) -> None:
         if name == "terms":
@@ -113,6 +110,20 @@ class StudyStore:
 def read_trials(study: Study) -> list[FrozenTrial]:
     """All trials of a study, as this thread has read them since its last trial was begun; else they are read now."""
     return study._get_trials(deepcopy=False, use_cache=True)
+
+
+def read_attribute(study: Study, name: str, default: Any = None) -> Any:
+    """An attribute of a study: ``study.user_attrs`` would copy all of them, an answer with all its trials too."""
+    kept = study._storage.get_study_user_attrs(study._study_id).get(name, default)
+    return kept if database_of(study) is not None else deepcopy(kept)  # what a database answers is a copy
+
+
+def database_of(study: Study) -> RDBStorage | None:
+    """The database that keeps a study, if one does."""
+    from optuna.storages import RDBStorage
+
+    backend = getattr(study._storage, "_backend", study._storage)
+    return backend if isinstance(backend, RDBStorage) else None
 
 
 def is_claimed(trial: Trial | FrozenTrial) -> bool:
