@@ -36,7 +36,7 @@ from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.release import Release, digest
+from tacit.privacy.release import Release, digest_document
 from tacit.run.evaluate import is_elsewhere, result, submit_losses
 from tacit.run.folder import lock_folder
 from tacit.run.loop import run_trials
@@ -250,7 +250,7 @@ def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
     """Have the answer recorded; of several processes that finish a study at once, the first answers for all."""
     try:
         document = value.to_json()
-        observations.give(document, digest(document))
+        observations.give(document, digest_document(document))
     except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
         if (given := observations.answer()) is None:
             raise

@@ -161,5 +161,10 @@ def plain(value: Any) -> Any:
 
 def digest(value: Any) -> str:
     """SHA-256 of a released value's canonical JSON."""
-    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return digest_document(plain(value))
+
+
+def digest_document(document: Any) -> str:
+    """The same of a value that is in JSON's own types already, as ``plain`` makes it."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
