@@ -146,7 +146,7 @@ def run(repeats: int) -> list[Figure]:
             "2 processes": lambda turn: rate(url, 2, 4 * CHARGES),
             "16 processes": lambda turn: rate(url, 16, 10 * CHARGES),
         }
-        note = "fsync on, over a Unix socket, the server on the same cores; the ledger is free while a commit is waited for"
+        note = "fsync on, Unix socket, the server on the same cores; the ledger is free while a commit is waited for"
         return figures + measured("PostgreSQL", repeats, works, dict.fromkeys(PROCESSES, note))
     finally:
         server.remove()
