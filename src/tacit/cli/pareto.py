@@ -152,7 +152,7 @@ def _algorithm(
     spec: str | None, named: str | None, table: Path | None, target: str | None, schema: Path | None, seed: int
 ) -> Any:
     if (spec is None) == (named is None):
-        raise BadInput("give an algorithm as module:object, or a shipped one with --algorithm NAME")
+        raise BadInput(f"give an algorithm as module:object, or a shipped one by --algorithm: {', '.join(ALGORITHMS)}")
     if named is None:
         if table is not None or target is not None:
             raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
