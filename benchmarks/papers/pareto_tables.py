@@ -1,16 +1,15 @@
-"""Small budgets on seven tables: what the fronts of DPareto, random search, TPE, NSGA-II and BoTorch are worth.
+"""Small budgets on seven tables: what the fronts of DPareto, random search, TPE and NSGA-II are worth.
 
 Logistic regression by DP-SGD in the paper's domain, but for lots of 16 or more and 16 epochs at most, which bounds what
 a point costs; tight epsilons at delta 1e-5. Even seeds test 24 points once, odd seeds 30 points three times. Luck does
 not count: the points of the front that a search shows are trained 32 times more, and their means make the hypervolume.
 It is told as a share: 0 is a constant guess, 1 the best front of all judged points of the table. Changes to DPareto
-were chosen on houses and patients; the other five tables confirm them. BoTorch takes seconds a point and is left out
-unless TACIT_BOTORCH_SEEDS says for how many seeds; on Adult it is measured by `pareto_evaluations`.
+were chosen on houses and patients; the other five tables confirm them. BoTorch takes seconds a point: `pareto_botorch`
+measures it on those five.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import lru_cache
@@ -37,7 +36,6 @@ REPEATS = 10
 DELTA, REFERENCE, RUNS = 1e-5, (10.0, 1.0), 32
 CHOSEN_ON = ("houses", "patients")
 OURS, BEFORE, BOTORCH = "DPareto", "DPareto, first release", "BoTorch qLogEHVI"
-BOTORCH_SEEDS = int(os.environ.get("TACIT_BOTORCH_SEEDS", "0"))  # it takes seconds a point
 Judged = list[tuple[float, float, float, float]]  # of each point of the front: epsilon, judged error, its interval
 
 
@@ -99,12 +97,15 @@ def everything(repeats: int, only: str = "", tables: str = "") -> dict[tuple[str
     for seed in range(repeats):
         for table in TABLES:
             for search in searches():
-                late = search == BOTORCH and seed >= BOTORCH_SEEDS
-                if any(part in search for part in only.split("|")) and tables in table and not late:
-                    key = {"table": table, "search": search, "seed": seed, "budget": budget(seed), "runs": RUNS}
-                    piece = keep_piece("pareto_tables", key, lambda t=table, n=search, s=seed: judge(t, n, s))
-                    found[table, search, seed] = [tuple(p) for p in piece]
+                if any(part in search for part in only.split("|")) and tables in table and search != BOTORCH:
+                    found[table, search, seed] = keep_judged(table, search, seed)
     return found
+
+
+def keep_judged(table: str, search: str, seed: int) -> Judged:
+    key = {"table": table, "search": search, "seed": seed, "budget": budget(seed), "runs": RUNS}
+    piece = keep_piece("pareto_tables", key, lambda: judge(table, search, seed))
+    return [(epsilon, error, low, high) for epsilon, error, low, high in piece]
 
 
 def volume(front: Any) -> float:
@@ -125,11 +126,13 @@ def run(repeats: int) -> list[Figure]:
         inside = {"all seven": tuple(TABLES), "the five that confirm": tuple(t for t in TABLES if t not in CHOSEN_ON)}
         for search, each in shares.items():
             values = {k: v for k, v in each.items() if k[0] in inside.get(table, (table,))}
-            figures.append(_tell(f"{table}: {search}", search, values, shares[OURS]))
+            figures.append(compare_shares(f"{table}: {search}", search, values, shares[OURS]))
     return [*figures, *_coverage(found)]
 
 
-def _tell(title: str, search: str, values: dict[tuple[str, int], float], ours: dict[tuple[str, int], float]) -> Figure:
+def compare_shares(
+    title: str, search: str, values: dict[tuple[str, int], float], ours: dict[tuple[str, int], float]
+) -> Figure:
     """A mean with its 95% interval, and what DPareto is ahead on the same tables and seeds."""
     mean, half = _interval(np.array(list(values.values())))
     note = f"{len(values)} searches"
