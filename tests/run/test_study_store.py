@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import threading
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
-from claims_stores import StudyInMemory, StudyInSQLite, T
+from claims_stores import Kind, StudyInMemory, StudyInPostgres, StudyInSQLite, T
 
 from tacit.errors import BudgetRefused
-from tacit.run.study_store import StudyStore, is_claimed, place_of
+from tacit.privacy.claims import Claims
+from tacit.run import study_store
+from tacit.run.study_store import CLAIM, StudyStore, is_claimed, place_of
 
 
 def test_a_trial_is_observed_once(tmp_path: Path) -> None:
@@ -53,6 +57,81 @@ def test_what_is_finished_is_counted_once_and_what_comes_later_too(tmp_path: Pat
         assert store.count_claims() == i + 1
     claims.draw(running, lambda: 0, kind.note)  # an earlier trial, claimed after later ones
     assert store.count_claims() == StudyStore(running.study).count_claims() == 3
+
+
+def claim_together(kind: Kind, claimants: int, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Claim from several threads, each with a study of its own, and look when all have written: who drew, by trial."""
+    written, drew = threading.Barrier(claimants), [False] * claimants
+    crew = [kind.open() for _ in range(claimants)]
+    trials = [kind.key(claims, 0) for claims in crew]
+    look = StudyStore._await_turn
+
+    def look_late(*given: Any) -> Any:
+        written.wait(30)
+        return look(*given)
+
+    def work(i: int, claims: Claims) -> None:
+        try:
+            value = claims.draw(trials[i], lambda: 0, kind.note)
+        except BudgetRefused:
+            claims.store.study.tell(trials[i], state=optuna.trial.TrialState.FAIL)  # type: ignore[attr-defined]
+        else:
+            claims.store.study.tell(trials[i], value)  # type: ignore[attr-defined]
+            drew[i] = True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StudyStore, "_await_turn", look_late)
+        threads = [threading.Thread(target=work, args=about) for about in enumerate(crew)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return drew
+
+
+@pytest.mark.parametrize("left", [1, 2])
+@pytest.mark.parametrize("claimants", [2, 3, 4])
+@pytest.mark.parametrize("kind", [StudyInMemory, StudyInSQLite, pytest.param("server", marks=pytest.mark.postgres)])
+def test_of_claims_written_together_the_lowest_trials_draw(
+    kind: Any, claimants: int, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any
+) -> None:
+    url = request.getfixturevalue("postgres_url") if kind == "server" else ""
+    made = StudyInPostgres(tmp_path, url) if url else kind(tmp_path)
+    made.draw_all(made.open(), T - left)
+    assert claim_together(made, claimants, monkeypatch) == [i < left for i in range(claimants)]
+    claims = made.open()
+    assert (made.drawn, claims.store.count_claims(), claims.left()) == (T, T, 0)
+    assert made.draw_all(claims, 1) == []  # what was withdrawn is no draw that is left
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_claim_of_a_process_that_died_stays(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_store, "PATIENCE", 0.2)
+    kind = StudyInSQLite(tmp_path)
+    claims = kind.open()
+    kind.draw_all(claims, T - 1)
+    trials = [kind.key(claims, 0) for _ in range(2)]
+    dead, trial = trials if place == "before" else reversed(trials)
+    dead.set_user_attr(f"{CLAIM}:of the dead", True)  # whether it drew is not known
+    with pytest.raises(BudgetRefused, match="all are used"):
+        claims.draw(trial, lambda: 0, kind.note)
+    assert (kind.drawn, claims.left(), claims.store.count_claims()) == (T - 1, 0, T)
+    claims.store.await_others()  # type: ignore[attr-defined]  # not for ever
+
+
+def test_an_interrupted_claim_is_withdrawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    kind = StudyInSQLite(tmp_path)
+    claims = kind.open()
+    trial = kind.key(claims, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(StudyStore, "_await_turn", stop)
+        with pytest.raises(KeyboardInterrupt):
+            claims.draw(trial, lambda: 0, kind.note)
+    assert (kind.drawn, claims.left(), is_claimed(trial)) == (0, T, False)
+    assert len(kind.draw_all(claims, T)) == T
 
 
 def test_a_storage_has_a_place(tmp_path: Path) -> None:

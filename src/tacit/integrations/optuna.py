@@ -77,8 +77,8 @@ def private(
     ``n_trials=trials``. Pruning, user attributes and the study are out of the objective's reach, since they would carry
     private values out without noise. For the same reason, names and ranges of parameters must not depend on the
     records. That an objective raised is seen by all who see the study, at most ``trials`` times; what it said is not
-    shown. Without a ledger, processes at the end of the budget may lose a draw to each other; none is drawn twice. A
-    copy of a study that was begun draws nothing: not a pickle of one in memory, not one by ``optuna.copy_study``.
+    shown. A copy of a study that was begun draws nothing: not a pickle of one in memory, not one by
+    ``optuna.copy_study``.
 
     >>> import numpy as np, optuna, tacit
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -122,6 +122,11 @@ class Observations(Claims):
         assert isinstance(self.store, StudyStore)
         return 0 if self._exhausted else max(0, self.terms.draws - self.store.expect_claims())
 
+    def await_others(self) -> None:
+        """Wait for what processes beside this one are about to tell, so that all answer from the same observations."""
+        assert isinstance(self.store, StudyStore)
+        self.store.await_others()
+
     def observe(self, trial: Trial, total: int) -> float:
         """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
         value: float = self.draw(trial, lambda: total, self.mechanism.draw)

@@ -176,10 +176,12 @@ def search_privately(
         if read_attribute(study, CHOSEN) is None:
             work = ObservedTrials(observations, objective, executor, width, keep, tell)
             run_trials(study, distributions, more=work.more, begin=work.begin, finish=work.finish)
+            observations.await_others()
         params, answer = _choose(study, sampler)
         if branching:
             distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
+        observations.await_others()
         round_times(study)
         release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:

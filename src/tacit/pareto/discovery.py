@@ -172,16 +172,17 @@ class _FrontSearch:
     def finish(self, trial: Trial, future: Future[Any]) -> None:
         from optuna.trial import TrialState
 
-        study, test = self.study, self.test
+        study, test, paid = self.study, self.test, False
         try:  # Step 4: evaluate the oracles v = (P(lambda), 1 - U(lambda)).
             answer = result(future)
             if test is not None:
-                test.begin()
+                test.begin()  # a ledger that refuses ends the search
+                paid = True
                 answer = test.observe(trial, answer)
         except RunFailed as error:
             _record_failure(study, trial, str(error), self.startup)
         except BudgetRefused:
-            if test is None or test.left():
+            if not paid:
                 raise
             study.tell(trial, state=TrialState.FAIL)  # another process took the last draw
         else:

@@ -93,7 +93,7 @@ class Claims:
         total = exact()
         self.begin()
         if not self.store.hidden:
-            # With a ledger its numbers decide: of several processes that claim the last draw at once, one gets it.
+            # Of several processes that claim the last draw at once, one gets it: with a ledger by its numbers.
             self.store.claim(key, self.promise.draws if self._counts is None else None)
             if self.count() and first:
                 raise _older_copy_refusal()  # other draws were made before this one

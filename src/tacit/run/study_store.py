@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 CLAIM, RUN, CONFIRMS = "tacit:drawn", "tacit:run", "tacit:confirms"
+PATIENCE = 30.0  # seconds to wait for another process that has claimed a draw: what follows takes milliseconds
+PAUSE = 0.01
 _objects: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # names of storages in memory, which no copy inherits
 
 
@@ -93,15 +96,46 @@ class StudyStore:
             raise BudgetRefused(f"trial {trial.number} was observed already; a second look is not paid for")
 
     def claim(self, trial: Trial, most: int | None) -> None:
+        """Of claims that are more than ``most`` together, those of the lowest trials stand; the others are withdrawn.
+
+        Guarantee. Whoever returns has seen at most ``most`` claims after its own was written. Were there more of them,
+        the last to write would have seen them all, since none of those is ever withdrawn.
+        Edges. A claim whose process died stays. A lower trial that waits for it gives up after ``PATIENCE`` seconds.
+        """
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         trial.set_user_attr(mine, True)
-        trials = None if most is None else self.study.get_trials(deepcopy=False)
-        stored = self.study._storage.get_trial(trial._trial_id) if trials is None else trials[trial.number]
-        if any(key.startswith(CLAIM) and key != mine for key in stored.user_attrs):
-            raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
-        if trials is not None and most is not None and self._count(trials) > most:
-            raise exhaustion(most)
+        try:
+            trials = self._await_turn(trial, mine, most)
+        except BaseException:
+            trial.set_user_attr(mine, False)  # withdrawn: nothing was drawn, and nothing will be
+            self.study._thread_local.cached_all_trials = None
+            raise
         self.study._thread_local.cached_all_trials = trials
+
+    def _await_turn(self, trial: Trial, mine: str, most: int | None) -> list[FrozenTrial] | None:
+        """All trials, once no more than ``most`` are claimed; BudgetRefused if this one is not among them."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            trials = None if most is None else self.study.get_trials(deepcopy=False)
+            stored = self.study._storage.get_trial(trial._trial_id) if trials is None else trials[trial.number]
+            if has_claim({key: value for key, value in stored.user_attrs.items() if key != mine}):
+                raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
+            if trials is None or most is None or self._count(trials) <= most:
+                return trials
+            # Whoever wrote a claim before this one may have drawn, or see too many as well: its trial will tell.
+            ahead = sum(is_claimed(t) and (t.state.is_finished() or t.number < trial.number) for t in trials)
+            if ahead >= most or time.monotonic() > until:
+                raise exhaustion(most)
+            time.sleep(PAUSE)
+
+    def await_others(self) -> None:
+        """Wait for draws that other processes have claimed and not told yet; not for one whose process died."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            trials = self.study.get_trials(deepcopy=False)
+            if not any(is_claimed(t) and not t.state.is_finished() for t in trials):
+                return
+            time.sleep(PAUSE)
 
     def keep(self, trial: Trial, value: Any) -> None:
         """The value is told to the study by whoever asked for the trial."""
@@ -131,9 +165,9 @@ def is_claimed(trial: Trial | FrozenTrial) -> bool:
     return has_claim(trial.user_attrs)
 
 
-def has_claim(attributes: Iterable[str]) -> bool:
-    """Whether these are the attributes of a trial that was claimed."""
-    return any(key.startswith(CLAIM) for key in attributes)
+def has_claim(attributes: Mapping[str, Any]) -> bool:
+    """Whether these are the attributes of a trial that was claimed; a claim that was withdrawn is False."""
+    return any(key.startswith(CLAIM) and value is not False for key, value in attributes.items())
 
 
 def place_of(storage: Any) -> tuple[str, str]:
