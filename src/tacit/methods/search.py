@@ -150,7 +150,7 @@ def search_privately(
         o = objective
         terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis)
     refuse_loud_noise(terms, task.accept_noise, objective.useful_width)
-    from tacit.run.study import SEARCH, describe_search, observed_trials, open_study, round_times  # loads Optuna
+    from tacit.run.study import SEARCH, confirmed_choice, describe_search, observed_trials, open_study, round_times
 
     if task.storage is not None and task.out is not None:
         raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
@@ -182,6 +182,10 @@ def search_privately(
             distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
         observations.await_others()
+        if (first := confirmed_choice(study)) is not None:  # of processes that end at once, each may have chosen
+            params = first
+        else:  # what all observations say, to a model without a past of its own
+            params, answer = (sampler if branching else make_sampler(task, variance)).answer(study)
         round_times(study)
         release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:

@@ -98,6 +98,12 @@ def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:
     return [{"params": dict(t.params), "value": t.value} for t in done]
 
 
+def confirmed_choice(study: optuna.Study) -> dict[str, Any] | None:
+    """The parameters that were confirmed first, if any were: one choice for all processes that confirm at once."""
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return next((dict(t.params) for t in done if CONFIRMS in t.user_attrs), None)
+
+
 def confirmed_values(study: optuna.Study, params: dict[str, Any]) -> list[float]:
     """The observations that were made of the chosen parameters, after they were chosen."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

@@ -133,6 +133,7 @@ class StudyStore:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             trials = self.study.get_trials(deepcopy=False)
+            self.study._thread_local.cached_all_trials = trials
             if not any(is_claimed(t) and not t.state.is_finished() for t in trials):
                 return
             time.sleep(PAUSE)
