@@ -125,7 +125,8 @@ class Observations(Claims):
     def await_others(self) -> None:
         """Wait for what processes beside this one are about to tell, so that all answer from the same observations."""
         assert isinstance(self.store, StudyStore)
-        self.store.await_others()
+        if self.answer() is None:
+            self.store.await_others()
 
     def observe(self, trial: Trial, total: int) -> float:
         """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""

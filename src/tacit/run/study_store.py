@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 CLAIM, RUN, CONFIRMS = "tacit:drawn", "tacit:run", "tacit:confirms"
-PATIENCE = 30.0  # seconds to wait for another process that has claimed a draw: what follows takes milliseconds
+PATIENCE = 15.0  # seconds to wait for another process that has claimed a draw: what follows takes milliseconds
 PAUSE = 0.01
 _objects: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # names of storages in memory, which no copy inherits
 
@@ -36,6 +36,7 @@ class StudyStore:
     def __init__(self, study: Study, terms: str = "terms") -> None:
         self.study, self.terms = study, terms
         self._home: Home | None = None
+        self._until: dict[int, float] = {}  # how long the draw of a trial is waited for
         self._head = 0, 0  # so many of the first trials are finished, one after the other; so many of those are claimed
 
     def home(self) -> Home:
@@ -129,12 +130,11 @@ class StudyStore:
             time.sleep(PAUSE)
 
     def await_others(self) -> None:
-        """Wait for draws that other processes have claimed and not told yet; not for one whose process died."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            trials = self.study.get_trials(deepcopy=False)
-            self.study._thread_local.cached_all_trials = trials
-            if not any(is_claimed(t) and not t.state.is_finished() for t in trials):
+        """Wait for draws that other processes have claimed and not told yet; once for one whose process died."""
+        while True:
+            trials = self.study._thread_local.cached_all_trials = self.study.get_trials(deepcopy=False)
+            now, untold = time.monotonic(), (t.number for t in trials if is_claimed(t) and not t.state.is_finished())
+            if all(now >= self._until.setdefault(number, now + PATIENCE) for number in untold):
                 return
             time.sleep(PAUSE)
 
