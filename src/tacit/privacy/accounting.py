@@ -78,7 +78,7 @@ class Filter:
             raise BadInput("reserve is for an (epsilon, delta) budget that composes by gdp or zcdp; leave it at 0 here")
         if not 0 <= reserve < max(budget.delta, 1e-300):
             raise BadInput(f"reserve must be in [0, delta), got reserve={reserve!r} with delta={budget.delta:g}")
-        return cls(budget, composition, float(reserve))
+        return cls(budget, composition, float(reserve) + 0.0)  # never -0.0, which not every database keeps
 
     @property
     def capacity(self) -> Cost:

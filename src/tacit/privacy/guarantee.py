@@ -50,7 +50,8 @@ class Budget:
         choice("notion", self.notion, NOTIONS)
         if not (isinstance(self.amount, (int, float)) and 0 <= self.amount < math.inf):
             raise BadInput(f"{LETTER[self.notion]} must be finite and not negative, got {self.amount!r}")
-        probability("delta", self.delta, zero=True)
+        for name, value in (("amount", self.amount), ("delta", probability("delta", self.delta, zero=True))):
+            object.__setattr__(self, name, real(name, value) + 0.0)  # 1 and 1.0, 0.0 and -0.0: one number, one text
         if self.delta and self.notion != "approximate":
             raise BadInput(f"only an approximate budget has a delta, got delta={self.delta!r} with {self.notion}")
 

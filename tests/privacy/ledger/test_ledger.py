@@ -340,6 +340,17 @@ def test_postgres_writes_are_made_to_last(postgres_url: str, default: str, used:
     ledger.verify()
 
 
+def test_a_number_that_is_equal_to_another_is_written_alike(tmp_path: Path) -> None:
+    """A database gives back 1.0 for 1, and 0.0 for -0.0: another text, so another hash, so a ledger that was edited."""
+    ledger = Ledger.open(tmp_path / "l.db", "icu", Budget("approximate", 30, 1e-6), composition="gdp", reserve=-0.0)
+    ledger.charge(Guarantee(Budget("pure", 1, -0.0)))
+    assert (ledger.budget.to_json(), repr(ledger.filter.reserve)) == (Budget.approximate(30.0, 1e-6).to_json(), "0.0")
+    document = ledger.export()["entries"][0]
+    assert [type(document["cost"][part]) for part in ("amount", "delta")] == [float, float]
+    code = "import sys; from tacit.privacy.ledger import Ledger; Ledger.open(sys.argv[1], 'icu').verify()"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "l.db"], check=True)
+
+
 def test_an_export_can_be_checked_by_anyone(ledger: Ledger) -> None:
     payment = ledger.charge(HALF, "a")
     ledger.settle(payment, digest([1, 2]))
