@@ -34,10 +34,12 @@ WRITES = f"{SETTINGS}, set_config('synchronous_commit', 'off', true), set_config
 
 # A debit must outlive a power cut, or a draw could follow one that is lost. The log of a server is one sequence, which
 # goes to disk, and to standbys, in its order: when this commit has waited, all that was committed before it is there.
-# Many processes wait for one write together. A stricter setting than 'on' is left alone.
+# Many processes wait for one write together. A stricter setting than 'on' is left alone. Whether it waited to the end,
+# the server says by a warning, which a role may have turned off.
 WAIT = (
     "SELECT CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') "
-    "THEN set_config('synchronous_commit', 'on', true) END, pg_logical_emit_message(true, 'tacit', '')"
+    "THEN set_config('synchronous_commit', 'on', true) END, set_config('client_min_messages', 'warning', true), "
+    "pg_logical_emit_message(true, 'tacit', '')"
 )
 KEEP = "COMMIT; BEGIN; EXECUTE tacit_wait; COMMIT"
 
