@@ -209,3 +209,18 @@ def test_a_server_that_dies_under_an_open_charge_debits_nothing(postgres: Server
     finally:
         postgres.start()
     assert ledger.entries() == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
+def test_text_is_kept_as_it_was_written_whatever_the_encoding_of_a_database(postgres: Server, encoding: str) -> None:
+    name = f"t{secrets.token_hex(8)}"
+    postgres.run(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'")
+    try:
+        with Ledger.open(postgres.url(name), "icu", Budget.gdp(1.0)) as ledger:
+            for purpose in ("déjà vu", "again"):
+                ledger.charge(PIECE, purpose)
+            ledger.verify()
+            assert [e.purpose for e in ledger.entries()] == ["déjà vu", "again"]
+    finally:
+        postgres.drop(name)

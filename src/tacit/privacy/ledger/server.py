@@ -23,6 +23,10 @@ from tacit.privacy.ledger.tables import Ends, Statements, entries, ledgers
 PATIENCE = 60  # seconds to wait for another process to finish its charge
 MOMENT = 0.1  # seconds after its last use in which a connection is taken to be alive
 
+# Text travels as UTF-8, whatever a database, a role or an environment prefers; and a rollback of psycopg's would else
+# deallocate what is planned here.
+MANNERS = {"client_encoding": "utf8", "prepare_threshold": None}
+
 # Doubles travel as text: 3 extra digits make them exact whatever the server's default.
 SETTINGS = f"SELECT set_config('extra_float_digits', '3', true), set_config('lock_timeout', '{PATIENCE}s', true)"
 

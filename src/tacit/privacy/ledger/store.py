@@ -85,7 +85,7 @@ class Database:
             wait: dict[str, Any] = {} if "connect_timeout" in self.url.query else {"connect_timeout": 10}
             engine = sa.create_engine(
                 self.url,
-                connect_args={**wait, "prepare_threshold": None},  # else a rollback deallocates our own: see server
+                connect_args={**wait, **server.MANNERS},
                 pool_timeout=PATIENCE,
             )
             server.attend(engine)
