@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from ledger_workers import draws, release_until_it_fails, running
 from postgres_server import Server
 
 from tacit.errors import LedgerError
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, server
 from tacit.privacy.ledger.file import mark_of, read_mark
 
 PIECE = Guarantee(Budget.gdp(0.001))
@@ -224,3 +225,44 @@ def test_text_is_kept_as_it_was_written_whatever_the_encoding_of_a_database(post
             assert [e.purpose for e in ledger.entries()] == ["déjà vu", "again"]
     finally:
         postgres.drop(name)
+
+
+@pytest.mark.postgres
+def test_a_connection_that_lost_what_it_had_planned_is_not_kept(postgres_url: str) -> None:
+    Ledger.open(postgres_url, "icu", Budget.gdp(1.0)).close()
+    ledger = Ledger.open(postgres_url, "icu")  # by one connection
+    ledger.charge(PIECE)
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("DEALLOCATE tacit_row")
+    with pytest.raises(LedgerError, match=r"does not exist.*Nothing was released"):
+        ledger.charge(PIECE)
+    ledger.charge(PIECE)
+    assert len(ledger.entries()) == 2
+
+
+@pytest.mark.postgres
+def test_what_is_planned_half_or_must_wait_is_planned_again(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is held gives the error of any lock; the statements planned before it must not be in the way."""
+    monkeypatch.setattr(server, "PREPARE_SETTINGS", server.PREPARE_SETTINGS.replace("60s", "200ms"))
+    ledger = Ledger.open(postgres_url + "&options=-cstatement_timeout%3D10s", "icu", Budget.gdp(1.0))
+    holder = sa.create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sa.NullPool)
+    with holder.begin() as held:
+        held.exec_driver_sql("LOCK TABLE tacit_entries IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(LedgerError, match=r"lock timeout.*another process holds it.*Nothing was released"):
+            ledger.charge(PIECE)
+    ledger.charge(PIECE)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_connection_on_which_a_write_failed_is_not_kept(tmp_path: Path) -> None:
+    """It may have been opened when the file could only be read, and would never find out that it can be written."""
+    ledger = Ledger.open(tmp_path / "l.db", "icu", Budget.gdp(1.0))
+
+    def write_what_may_only_be_read() -> None:
+        with ledger._writing() as connection:
+            connection.exec_driver_sql("PRAGMA query_only = ON")
+            connection.exec_driver_sql("DELETE FROM tacit_meta")
+
+    with pytest.raises(LedgerError, match="cannot be written"):
+        write_what_may_only_be_read()
+    ledger.charge(PIECE)

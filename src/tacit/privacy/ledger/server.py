@@ -70,10 +70,9 @@ def begin_writing(connection: Connection, ledger: str, seen: int) -> None:
     if not ledger:
         _send(connection, BEGIN)
         return
-    if not connection.info.get("prepared"):
-        _send(connection, PREPARE)
-        connection.info["prepared"] = True
-    row, ends = _send(connection, f"{BEGIN}; {LOOK}", {"ledger": ledger, "seen": seen})[-2:]
+    first = BEGIN if connection.info.get("prepared") else f"{BEGIN}; {PREPARE}"
+    row, ends = _send(connection, f"{first}; {LOOK}", {"ledger": ledger, "seen": seen})[-2:]
+    connection.info["prepared"] = True
     found = _rows(row, LedgerRow, _LEDGER)
     connection.info["ends"] = Ends(found[0] if found else None, _rows(ends, EntryRow, _ENTRY))
 
@@ -92,7 +91,7 @@ def keep(connection: Connection, shown: str) -> None:
 
 
 def roll_back(connection: Connection) -> None:
-    """Leave a write. A connection that is lost, or that fails in this, is not used again."""
+    """Leave a write. A connection that is lost, or in the middle of a message, cannot say so: it is closed."""
     try:
         connection.exec_driver_sql("ROLLBACK")
     except SQLAlchemyError:

@@ -140,7 +140,12 @@ class Database:
     def reading(self, ledger: str = "", seen: int = 0) -> Iterator[Connection]:
         """A transaction that sees one moment of the database; the ends of a ledger, if one is named, see tables.end."""
         options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
-        with self.translate_errors("read", ""), self.engine.execution_options(**options).begin() as connection:
+        with (
+            self.translate_errors("read", ""),
+            self.engine.execution_options(**options).connect() as connection,
+            _leaving_what_fails(connection),
+            connection.begin(),
+        ):
             if ledger:
                 self._look(connection, ledger, seen)
             yield connection
@@ -152,7 +157,7 @@ class Database:
         A ledger that is named is locked until then, and its ends are looked at, beside the entry that was seen.
         """
         with self.translate_errors("written", " Nothing was released."), self.writer.connect() as connection:
-            with connection.begin():
+            with _leaving_what_fails(connection), connection.begin():
                 if self.path is not None:
                     if ledger:
                         self._look(connection, ledger, seen)
@@ -291,6 +296,16 @@ class Database:
                 "Upgrade it: pip install --upgrade tacit. Nothing was changed"
             )
         return True
+
+
+@contextmanager
+def _leaving_what_fails(connection: Connection) -> Iterator[None]:
+    """Do not keep a connection on which anything failed: what it has set, planned or opened may be half done."""
+    try:
+        yield
+    except BaseException:
+        connection.invalidate()
+        raise
 
 
 def _create_tables(path: Path) -> None:
