@@ -266,3 +266,18 @@ def test_a_connection_on_which_a_write_failed_is_not_kept(tmp_path: Path) -> Non
     with pytest.raises(LedgerError, match="cannot be written"):
         write_what_may_only_be_read()
     ledger.charge(PIECE)
+
+
+def test_a_file_that_is_replaced_while_it_is_written_pays_for_nothing(tmp_path: Path) -> None:
+    path, copy = tmp_path / "l.db", tmp_path / "copy.db"
+    ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
+    copy.write_bytes(path.read_bytes())
+
+    def write_and_replace() -> None:
+        with ledger._writing() as connection:
+            connection.exec_driver_sql("UPDATE tacit_meta SET value = value")
+            copy.replace(path)
+
+    with pytest.raises(LedgerError, match=r"was replaced while it was written.*Nothing was released"):
+        write_and_replace()
+    assert ledger.charge(PIECE).entry == 1

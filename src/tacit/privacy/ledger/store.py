@@ -107,8 +107,11 @@ class Database:
 
     def _same_file(self, connection: Any, record: Any, proxy: Any) -> None:
         """Leave a connection whose file is gone, or has another in its place: what it wrote would be lost."""
-        if self.path is None or connection.file is None or connection.file != identity_of(self.path):
+        if not self._is_same(connection):
             raise sa.exc.DisconnectionError
+
+    def _is_same(self, connection: Any) -> bool:
+        return self.path is not None and connection.file is not None and connection.file == identity_of(self.path)
 
     def _begin(self, connection: Connection) -> None:
         write = connection.get_execution_options().get("write")
@@ -170,6 +173,11 @@ class Database:
                     except BaseException:
                         server.roll_back(connection)
                         raise
+            if self.path is not None and not self._is_same(connection.connection.driver_connection):
+                raise LedgerError(
+                    f"the ledger at {self.shown} was replaced while it was written, and what was written is lost with "
+                    "it. Nothing was released."
+                )
             if connection.info.pop("warned", False):
                 raise LedgerError(
                     f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
