@@ -6,9 +6,13 @@ import fcntl
 import os
 import secrets
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -281,3 +285,38 @@ def test_a_file_that_is_replaced_while_it_is_written_pays_for_nothing(tmp_path: 
     with pytest.raises(LedgerError, match=r"was replaced while it was written.*Nothing was released"):
         write_and_replace()
     assert ledger.charge(PIECE).entry == 1
+
+
+@pytest.mark.parametrize("held", ["BEGIN EXCLUSIVE", "BEGIN; SELECT * FROM tacit_meta"])
+def test_an_interrupt_is_heard_while_a_file_is_waited_for(tmp_path: Path, held: str) -> None:
+    path = tmp_path / "l.db"
+    ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
+    holder = sqlite3.connect(path, isolation_level=None)
+    for statement in held.split("; "):
+        holder.execute(statement)  # a reader, whose row is not fetched, holds up a commit
+    began = time.monotonic()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(PIECE)
+    assert time.monotonic() - began < 10
+    holder.close()
+    assert ledger.charge(PIECE).entry == 1
+
+
+def test_an_interrupt_that_somebody_keeps_does_not_keep_the_file(tmp_path: Path) -> None:
+    """As a notebook keeps the last error, and by it the frames that it went through, and their cursors."""
+    path = tmp_path / "l.db"
+    ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
+
+    def read_half() -> None:
+        with ledger._reading() as connection:
+            rows = connection.exec_driver_sql("SELECT 1 FROM tacit_meta UNION ALL SELECT 2")
+            rows.fetchone()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        read_half()
+    other = sqlite3.connect(path, timeout=0)
+    other.execute("BEGIN EXCLUSIVE")
+    other.close()
+    assert kept.tb is not None

@@ -12,8 +12,11 @@ import json
 import os
 import secrets
 import sqlite3
+import time
+import weakref
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -34,6 +37,50 @@ SIGNS = (
     "datatype mismatch",
     "codec can't decode",
 )
+
+
+PATIENCE = 60  # seconds to wait for another process to finish its charge
+HEARING = 0.2  # seconds in which SQLite waits without hearing a signal
+
+
+def _patiently(act: Callable[..., Any], *args: Any) -> Any:
+    """Wait for whoever holds the file, a little at a time: Ctrl-C is heard between."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return act(*args)
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY)
+            if not busy or time.monotonic() > end:
+                raise
+
+
+class FileCursor(sqlite3.Cursor):
+    def execute(self, *args: Any) -> Any:
+        return _patiently(super().execute, *args)
+
+
+class FileConnection(sqlite3.Connection):
+    """Knows which file it opened. When it is closed, it lets go of it, though an error may still hold its cursors."""
+
+    file: tuple[int, int] | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
+    def cursor(self, factory: Any = FileCursor) -> Any:
+        made = super().cursor(factory)
+        self._cursors.add(made)
+        return made
+
+    def commit(self) -> None:
+        _patiently(super().commit)
+
+    def close(self) -> None:
+        for cursor in list(self._cursors):
+            cursor.close()
+        super().close()
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:

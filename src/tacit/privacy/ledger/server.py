@@ -18,9 +18,9 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import LedgerError
+from tacit.privacy.ledger.file import PATIENCE
 from tacit.privacy.ledger.tables import Ends, Statements, entries, ledgers
 
-PATIENCE = 60  # seconds to wait for another process to finish its charge
 MOMENT = 0.1  # seconds after its last use in which a connection is taken to be alive
 
 # Text travels as UTF-8, whatever a database, a role or an environment prefers; and a rollback of psycopg's would else

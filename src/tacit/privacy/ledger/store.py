@@ -17,6 +17,9 @@ from tacit.errors import LedgerError, LedgerTampered, extra, name_type
 from tacit.privacy.ledger import server
 from tacit.privacy.ledger.chain import Header
 from tacit.privacy.ledger.file import (
+    HEARING,
+    PATIENCE,
+    FileConnection,
     check_pages,
     create_file,
     damage,
@@ -25,7 +28,6 @@ from tacit.privacy.ledger.file import (
     note_ledger,
     refuse_lost,
 )
-from tacit.privacy.ledger.server import PATIENCE
 from tacit.privacy.ledger.tables import ON_SQLITE, Ends, header_of, ledgers, meta, tables
 from tacit.privacy.ledger.witness import path_of
 from tacit.privacy.ledger.witness import refuse_lost as refuse_forgotten
@@ -49,12 +51,6 @@ def with_password(address: str) -> str:
         return _secrets.get(address, address)
     named = _parse_url(stated).render_as_string(hide_password=False)
     return named if without_password(named) == address else address
-
-
-class FileConnection(sqlite3.Connection):
-    """Knows which file it opened."""
-
-    file: tuple[int, int] | None = None
 
 
 class Database:
@@ -97,12 +93,13 @@ class Database:
         # mode=rw: never make a file by looking for one. A file that may only be read is opened for reading.
         where, before = f"{self.path.as_uri()}?mode={mode}", identity_of(self.path)
         connection = sqlite3.connect(
-            where, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False, factory=FileConnection
+            where, uri=True, timeout=HEARING, isolation_level=None, check_same_thread=False, factory=FileConnection
         )
         connection.file = before if identity_of(self.path) == before else None
         # EXTRA: a commit has reached the disk, directory entry of the journal included, before COMMIT returns.
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache as well
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA synchronous = EXTRA")
+        cursor.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache as well
         return connection
 
     def _same_file(self, connection: Any, record: Any, proxy: Any) -> None:
