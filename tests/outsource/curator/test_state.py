@@ -30,6 +30,17 @@ def test_a_state_that_is_no_database_is_opened_once_it_is_put_right(tmp_path: Pa
     State(tmp_path, "study").close()
 
 
+def test_the_file_of_a_state_is_whole_while_its_curator_is_idle(tmp_path: Path) -> None:
+    """Whoever copies it, or puts another in its place, is not misled by a log that a kept connection holds open."""
+    state = State(tmp_path / "state", "study")
+    state.begin("id", "fingerprint")
+    assert {path.name for path in (tmp_path / "state").iterdir()} == {STATE, "lock"}
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / STATE).write_bytes((tmp_path / "state" / STATE).read_bytes())
+    assert State(tmp_path / "copy", "study").begin("another", "fingerprint") == ("id", None)
+    state.close()
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, of 1 MB."""

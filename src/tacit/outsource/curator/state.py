@@ -110,7 +110,7 @@ class State:
         except (OSError, UnicodeError, sqlite3.Error) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise StateError(f"the curator's state in {folder} cannot be written: {why}. Nothing was told") from None
-        self._store = Database(folder / STATE)
+        self._store = Database(folder / STATE, keep=False)  # else all of it stays in the log until the curator ends
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -54,10 +54,14 @@ def with_password(address: str) -> str:
 
 
 class Database:
-    """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes."""
+    """A database of ledgers. Works across threads, forks and processes: nothing open is shared between processes.
 
-    def __init__(self, url: str | Path) -> None:
+    A file whose connections are not kept is whole, without a log of writes beside it, whenever nobody uses it.
+    """
+
+    def __init__(self, url: str | Path, *, keep: bool = True) -> None:
         self.path: Path | None = None
+        self._kept = keep
         self.url = _parse_url(url)
         if self.url.drivername == "sqlite":
             self.path = Path(self.url.database or "")
@@ -74,7 +78,8 @@ class Database:
 
     def _make(self) -> Engine:
         if self.path is not None:
-            kept = {"poolclass": sa.QueuePool, "pool_size": 2, "pool_timeout": PATIENCE}
+            kept: dict[str, Any] = {"poolclass": sa.QueuePool, "pool_size": 2, "pool_timeout": PATIENCE}
+            kept = kept if self._kept else {"poolclass": sa.NullPool}
             engine = sa.create_engine("sqlite://", creator=self._sqlite, **kept)
             sa.event.listen(engine, "checkout", self._same_file)
         else:
