@@ -230,6 +230,10 @@ class Guarantee:
     distance: float = 0.0
     premises: tuple[str, ...] = field(default=(), compare=False)
 
+    def __post_init__(self) -> None:
+        for name in ("assumptions", "premises"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # a list would stand here as well
+
     @classmethod
     def none(cls, why: str, unit: str = RECORD) -> Guarantee:
         """No differential privacy guarantee, and why not."""

@@ -286,6 +286,13 @@ def test_a_schema_from_the_future_is_refused(ledger_url: str) -> None:
     assert Ledger.names(ledger_url) == [ledger.name]
 
 
+def test_a_guarantee_whose_assumptions_are_a_list_is_charged(ledger: Ledger) -> None:
+    ledger.charge(Guarantee(Budget.pure(0.25), assumptions=["a"], premises=["b"]))  # type: ignore[arg-type]
+    ledger.charge(Guarantee(Budget.pure(0.25), assumptions=("a",), premises=("c",)))
+    told = [e.guarantee for e in ledger.entries()]
+    assert [g.premises for g in told if g] == [("b",), ("c",)]  # equal guarantees, and yet two statements
+
+
 @pytest.mark.parametrize("how", ["renamed over", "removed and made"])
 def test_a_ledger_stays_with_the_name_of_its_file_and_not_with_the_file(tmp_path: Path, how: str) -> None:
     """Connections are kept; what one wrote to a file that another has replaced would be lost."""
