@@ -6,9 +6,11 @@ Here those are plain rows, and a distribution is parsed once for all trials that
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -37,7 +39,8 @@ class QuickStorage(RDBStorage):
     ) -> list[FrozenTrial]:
         found = []
         if states is None and trial_id_greater_than < 0 and self._is_known:
-            found = self._read_study(study_id)
+            with without_collector():
+                found = self._read_study(study_id)
         return found or super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
 
     def _read_study(self, study_id: int) -> list[FrozenTrial]:
@@ -75,6 +78,18 @@ class QuickStorage(RDBStorage):
             ):
                 trial.intermediate_values[step] = _read_number(*number)
         return list(trials.values())
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Python looks through all objects again and again while many are made; none of these is to be collected."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _freeze(trial: Any) -> FrozenTrial:

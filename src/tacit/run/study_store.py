@@ -133,7 +133,7 @@ class StudyStore:
         """Wait for draws that other processes have claimed and not told yet; once for one whose process died."""
         while True:
             trials = self.study._thread_local.cached_all_trials = self.study.get_trials(deepcopy=False)
-            now, untold = time.monotonic(), (t.number for t in trials if is_claimed(t) and not t.state.is_finished())
+            now, untold = time.monotonic(), (t.number for t in trials if not t.state.is_finished() and is_claimed(t))
             if all(now >= self._until.setdefault(number, now + PATIENCE) for number in untold):
                 return
             time.sleep(PAUSE)
