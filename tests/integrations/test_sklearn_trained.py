@@ -38,6 +38,8 @@ class Repeat:
     def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
         if isinstance(X, np.ndarray) and X.ndim == 2 and 1 < len(X) == np.size(y):
             X, y = np.repeat(X, TIMES, axis=0), np.repeat(y, TIMES, axis=0)
+        elif isinstance(X, list) and isinstance(y, list) and 1 < len(X) == len(y):
+            X, y = X * TIMES, y * TIMES
         return super().fit(X, y, groups)  # type: ignore[misc]
 
 
