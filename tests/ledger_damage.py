@@ -6,16 +6,13 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
-
-from sqlalchemy.engine import Connection
 
 from tacit.errors import BudgetRefused, LedgerError, LedgerTampered
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger.file import FileConnection
 from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import digest
 
@@ -112,23 +109,17 @@ def leave_hot_journal(path: Path) -> None:
     """Charge "icu" in a process that dies before it commits: pages are written, the journal has the old ones."""
     child = os.fork()
     if child == 0:
-        usual_connection, usual_writing = Database._sqlite, Database.writing
+        usual = Database._sqlite
 
         def spill(self: Database, mode: str = "rw") -> sqlite3.Connection:
-            connection = usual_connection(self, mode)
+            connection = usual(self, mode)
             for setting in ("cache_size", "cache_spill"):  # so that pages go to the file before the commit
                 connection.execute(f"PRAGMA {setting} = 1")
             return connection
 
-        @contextmanager
-        def die(self: Database, *about: Any) -> Iterator[Connection]:
-            with usual_writing(self, *about) as connection:
-                yield connection
-                os._exit(9)
-
         Database._sqlite = spill  # type: ignore[method-assign]
         ledger = Ledger.open(path, "icu")
-        Database.writing = die  # type: ignore[method-assign]
+        FileConnection.commit = lambda _: os._exit(9)  # type: ignore[method-assign]
         ledger.charge(Guarantee(Budget.pure(0.025)), "long " * 600, key="run 99")
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

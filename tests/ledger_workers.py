@@ -12,11 +12,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from tacit.errors import BudgetRefused, LedgerError
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger, server
+from tacit.privacy.ledger import Ledger, file, server
 from tacit.privacy.release import digest
 
 PIECE = Guarantee(Budget.gdp(0.1))  # a hundred of these fill a budget of mu = 1
@@ -80,25 +78,12 @@ def release_for_ever(url: str, name: str, path: str, opened: Any, begun: Any) ->
 def release_and_die(url: str, name: str, path: str, point: str) -> None:
     """Release once, killed at a given point."""
     ledger = Ledger.open(url, name)
-    if ledger._store.path is None and point in ("after the insert", "before the commit"):
-        usual = server.keep
-
-        def keep(connection: Any, shown: str) -> None:
-            if point == "after the insert":
-                server.KEEP = "SELECT 1"  # the message of both, cut off before its commit
-                usual(connection, shown)
-            die()
-
-        server.keep = keep
-    elif point == "before the commit":
-        sa.event.listen(ledger._store.engine, "commit", die)
+    if point == "before the commit":
+        server.keep = file.keep = die
     elif point == "after the insert":
-
-        def after(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if "INSERT INTO tacit_entries" in statement:
-                die()
-
-        sa.event.listen(ledger._store.engine, "after_cursor_execute", after)
+        server.KEEP = "SELECT 1"  # the message of both, cut off before its commit
+        usual, file.FileConnection.commit = server.keep, die  # type: ignore[method-assign]
+        server.keep = lambda *about: (usual(*about), die())  # type: ignore[func-returns-value]
     payment = ledger.charge(PIECE, "one release")
     if point == "after the commit":
         die()

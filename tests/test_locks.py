@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lock_workers import hold_and_fork
 
-from tacit.locks import Taken, lock, release
+from tacit.locks import Taken, in_turns, lock, release
 
 
 def test_a_lock_is_held_once_and_says_by_whom(tmp_path: Path) -> None:
@@ -46,3 +46,21 @@ def test_children_of_a_dead_process_do_not_keep_its_lock(tmp_path: Path) -> None
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)
+
+
+def test_few_go_through_at_once_and_whoever_left_makes_room(tmp_path: Path) -> None:
+    paths = [tmp_path / "0", tmp_path / "1"]
+    with in_turns(paths), in_turns(paths) as leave:
+        began = time.monotonic()
+        with in_turns(paths, patience=0.3):  # nobody lets it through, so it goes
+            assert time.monotonic() - began > 0.3
+        leave()
+        began = time.monotonic()
+        with in_turns(paths, patience=60):
+            assert time.monotonic() - began < 30
+    assert sorted(path.stat().st_mode & 0o777 for path in paths) == [0o600] * 2
+
+
+def test_where_no_file_can_be_made_everybody_goes_through(tmp_path: Path) -> None:
+    with in_turns([]), in_turns([tmp_path / "no folder" / "0"], patience=60) as leave:
+        leave()

@@ -22,6 +22,7 @@ from ledger_workers import draws, release_until_it_fails, running
 from postgres_server import Server
 
 from tacit.errors import LedgerError
+from tacit.locks import in_turns
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger, server
 from tacit.privacy.ledger.file import mark_of, read_mark
@@ -203,10 +204,10 @@ def test_a_server_that_dies_under_an_open_charge_debits_nothing(postgres: Server
     ledger = Ledger.open(postgres_url, "icu", Budget.gdp(1.0))
 
     def interrupted() -> None:
-        with ledger._writing() as connection:
-            connection.exec_driver_sql("SELECT 1")
+        with ledger._writing() as turn:
+            turn.connection.exec_driver_sql("SELECT 1")
             postgres.stop()
-            connection.exec_driver_sql("SELECT 1")
+            turn.connection.exec_driver_sql("SELECT 1")
 
     try:
         with pytest.raises(LedgerError, match="Nothing was released"):
@@ -247,7 +248,7 @@ def test_a_connection_that_lost_what_it_had_planned_is_not_kept(postgres_url: st
 @pytest.mark.postgres
 def test_what_is_planned_half_or_must_wait_is_planned_again(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that is held gives the error of any lock; the statements planned before it must not be in the way."""
-    monkeypatch.setattr(server, "PREPARE_SETTINGS", server.PREPARE_SETTINGS.replace("60s", "200ms"))
+    monkeypatch.setattr(server, "SETTINGS", server.SETTINGS.replace("60s", "200ms"))
     ledger = Ledger.open(postgres_url + "&options=-cstatement_timeout%3D10s", "icu", Budget.gdp(1.0))
     holder = sa.create_engine(postgres_url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sa.NullPool)
     with holder.begin() as held:
@@ -258,14 +259,25 @@ def test_what_is_planned_half_or_must_wait_is_planned_again(postgres_url: str, m
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.postgres
+def test_a_process_that_stands_in_front_of_a_ledger_holds_nobody_up_for_long(postgres_url: str) -> None:
+    ledger = Ledger.open(postgres_url, "icu", Budget.gdp(1.0))
+    ledger.charge(PIECE)
+    places = ledger._witness._places
+    with in_turns(places), in_turns(places):
+        assert all(path.stat().st_mode & 0o777 == 0o600 for path in places)
+        ledger.charge(PIECE)
+    assert len(ledger.entries()) == 2
+
+
 def test_a_connection_on_which_a_write_failed_is_not_kept(tmp_path: Path) -> None:
     """It may have been opened when the file could only be read, and would never find out that it can be written."""
     ledger = Ledger.open(tmp_path / "l.db", "icu", Budget.gdp(1.0))
 
     def write_what_may_only_be_read() -> None:
-        with ledger._writing() as connection:
-            connection.exec_driver_sql("PRAGMA query_only = ON")
-            connection.exec_driver_sql("DELETE FROM tacit_meta")
+        with ledger._writing() as turn:
+            turn.connection.exec_driver_sql("PRAGMA query_only = ON")
+            turn.connection.exec_driver_sql("DELETE FROM tacit_meta")
 
     with pytest.raises(LedgerError, match="cannot be written"):
         write_what_may_only_be_read()
@@ -278,8 +290,8 @@ def test_a_file_that_is_replaced_while_it_is_written_pays_for_nothing(tmp_path: 
     copy.write_bytes(path.read_bytes())
 
     def write_and_replace() -> None:
-        with ledger._writing() as connection:
-            connection.exec_driver_sql("UPDATE tacit_meta SET value = value")
+        with ledger._writing() as turn:
+            turn.connection.exec_driver_sql("UPDATE tacit_meta SET value = value")
             copy.replace(path)
 
     with pytest.raises(LedgerError, match=r"was replaced while it was written.*Nothing was released"):
@@ -313,8 +325,8 @@ def test_an_interrupt_that_somebody_keeps_does_not_keep_the_file(tmp_path: Path)
     ledger = Ledger.open(path, "icu", Budget.gdp(1.0))
 
     def read_half() -> None:
-        with ledger._reading() as connection:
-            rows = connection.exec_driver_sql("SELECT 1 FROM tacit_meta UNION ALL SELECT 2")
+        with ledger._reading() as turn:
+            rows = turn.connection.exec_driver_sql("SELECT 1 FROM tacit_meta UNION ALL SELECT 2")
             rows.fetchone()
             raise KeyboardInterrupt
 

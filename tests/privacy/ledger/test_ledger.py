@@ -18,7 +18,6 @@ from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, M
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.chain import sha256
-from tacit.privacy.ledger.server import WAIT
 from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import Payment, Release, digest
 
@@ -336,10 +335,10 @@ def test_postgres_writes_are_made_to_last(postgres_url: str, default: str, used:
         written = connection.exec_driver_sql("SELECT pg_current_wal_insert_lsn()::text").scalar()
         assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "1min"
-    with ledger._store.engine.connect() as connection:
+    with ledger._store.reading() as connection:
         on_disk = f"SELECT pg_current_wal_flush_lsn() > '{written}'::pg_lsn"  # its commit came after that
         assert connection.exec_driver_sql(on_disk).scalar()
-        connection.exec_driver_sql(WAIT)
+        connection.exec_driver_sql("EXECUTE tacit_wait")
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == used
     ledger.charge(Guarantee(Budget.pure(1 / 3)))
     ledger.charge(Guarantee(Budget.pure(0.1)))

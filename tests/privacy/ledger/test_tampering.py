@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.accounting import Cost
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Entry, Ledger
+from tacit.privacy.ledger.chain import sha256
 from tacit.privacy.ledger.store import Database
 from tacit.privacy.ledger.tables import entries
 from tacit.privacy.release import Payment, Release, digest
@@ -299,3 +302,24 @@ def test_two_ledgers_never_mix(ledger_url: str, tmp_path: Path) -> None:
                 renamed = replace(payment, ledger=ledger.id)  # a forged payment still has the other chain's hash
                 with pytest.raises(LedgerError, match="has no charge 1"):
                     ledger.pays(renamed)
+
+
+@given(
+    st.builds(
+        Entry,
+        st.integers(1, 10**9),
+        st.sampled_from(["charge", "drawn", "refusal"]),
+        st.text(),
+        st.text(),
+        st.one_of(st.none(), st.text(), st.builds(json.dumps, st.dictionaries(st.text(), st.floats()))),
+        st.one_of(st.none(), st.integers(1)),
+        st.one_of(st.none(), st.text()),
+        st.builds(Cost, st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1)),
+        st.builds(Cost, st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 3)),
+        st.text(),
+    )
+)
+def test_the_hash_is_that_of_the_canonical_text(entry: Entry) -> None:
+    document = entry.to_json()
+    del document["hash"]
+    assert entry.compute_hash() == sha256(document)

@@ -29,8 +29,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy.engine import Connection
-
 from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, name_type
 from tacit.notebook import DrawnInNotebooks
 from tacit.privacy.accounting import Cost, Filter
@@ -79,7 +77,7 @@ class Ledger(DrawnInNotebooks):
 
     def __init__(self, store: Database, header: Header, unit: str | None, record_refusals: bool) -> None:
         self._store, self._header, self._asked, self._record = store, header, unit, record_refusals
-        self._witness, self._unit_known = Witness(store, header), header.unit
+        self._witness, self._unit_known, self._filter = Witness(store, header), header.unit, header.filter
         self._closed = self._has_keys = False
 
     @classmethod
@@ -127,9 +125,9 @@ class Ledger(DrawnInNotebooks):
                 "budget, or take another name"
             )
         ledger = cls(store, header, unit, record_refusals)
-        with ledger._reading() as connection:
-            rows.end(connection, header)
-            ledger._agree(connection, unit)
+        with ledger._reading() as turn:
+            rows.end(turn, header)
+            ledger._agree(turn, unit)
         return ledger
 
     @staticmethod
@@ -152,7 +150,7 @@ class Ledger(DrawnInNotebooks):
 
     @property
     def filter(self) -> Filter:
-        return self._header.filter
+        return self._filter
 
     @property
     def description(self) -> str:
@@ -161,8 +159,8 @@ class Ledger(DrawnInNotebooks):
     @property
     def unit(self) -> str | None:
         """The unit of privacy that the budget is about; None until the first charge if none was given."""
-        with self._reading() as connection:
-            return self._unit(connection)
+        with self._reading() as turn:
+            return self._unit(turn)
 
     def charge(self, guarantee: Guarantee, purpose: str = "", *, key: str | Collection[str] = ()) -> Payment:
         """Pay for a release, before its noise is drawn. On return the debit is on disk.
@@ -179,22 +177,22 @@ class Ledger(DrawnInNotebooks):
             _text("key", name, empty=False)
         cost = self.filter.cost(guarantee)
         statement, refused = statement_of(guarantee), ""
-        with self._writing() as connection:
+        with self._writing() as turn:
             if wanted and not self._has_keys:
-                add_tables(connection)
-            last = rows.end(connection, self._header)
-            self._agree(connection, guarantee.unit)
-            if wanted and (made := find_payment(connection, self._header, wanted, cost)) is not None:
+                add_tables(turn.connection)
+            last = rows.end(turn, self._header)
+            self._agree(turn, guarantee.unit)
+            if wanted and (made := find_payment(turn.connection, self._header, wanted, cost)) is not None:
                 return made
             if self.filter.admits(last.spent, cost):
                 said: dict[str, Any] = {"statement": statement, "digest": keys_digest(wanted), "cost": cost}
-                entry = rows.append(connection, self._header, last, CHARGE, purpose=purpose, **said)
+                entry = rows.append(turn, self._header, last, CHARGE, purpose=purpose, **said)
                 if wanted:
-                    name_charge(connection, self._header, wanted, entry.number)
+                    name_charge(turn.connection, self._header, wanted, entry.number)
             else:
                 refused = _refusal(self.name, self.filter, last.spent, cost, guarantee.notion)
                 if self._record:
-                    rows.append(connection, self._header, last, REFUSAL, purpose=purpose, statement=statement)
+                    rows.append(turn, self._header, last, REFUSAL, purpose=purpose, statement=statement)
         if refused:
             raise BudgetRefused(refused)
         self._has_keys = self._has_keys or bool(wanted)
@@ -212,12 +210,12 @@ class Ledger(DrawnInNotebooks):
         """
         if not re.fullmatch("[0-9a-f]{64}", digest):
             raise BadInput("digest must be the SHA-256 of the released value as 64 hex digits: release.digest(value)")
-        with self._writing() as connection:
-            last = rows.end(connection, self._header)
-            charge = rows.find_charge(connection, self._header, payment)
-            draw = rows.find_draw(connection, self._header, charge.number)
+        with self._writing() as turn:
+            last = rows.end(turn, self._header)
+            charge = rows.find_charge(turn.connection, self._header, payment)
+            draw = rows.find_draw(turn.connection, self._header, charge.number)
             if draw is None:
-                rows.append(connection, self._header, last, DRAWN, settles=charge.number, digest=digest)
+                rows.append(turn, self._header, last, DRAWN, settles=charge.number, digest=digest)
             elif draw.digest != digest:
                 raise LedgerError(
                     f"entry {charge.number} of ledger {self.name!r} paid for one release, recorded by entry "
@@ -233,13 +231,14 @@ class Ledger(DrawnInNotebooks):
 
     def pays(self, payment: Payment) -> Entry:
         """The charge that a payment names; LedgerError if this ledger has no such entry."""
-        with self._reading() as connection:
-            return rows.find_charge(connection, self._header, payment)
+        with self._reading() as turn:
+            return rows.find_charge(turn.connection, self._header, payment)
 
     def recorded(self, payment: Payment) -> str | None:
         """The digest of the value that was released for a payment; None if none is recorded."""
-        with self._reading() as connection:
-            draw = rows.find_draw(connection, self._header, rows.find_charge(connection, self._header, payment).number)
+        with self._reading() as turn:
+            charge = rows.find_charge(turn.connection, self._header, payment)
+            draw = rows.find_draw(turn.connection, self._header, charge.number)
         return draw.digest if draw else None
 
     def spent(self) -> Guarantee:
@@ -255,21 +254,21 @@ class Ledger(DrawnInNotebooks):
 
     def remaining(self) -> Budget:
         """What is left, as a budget of the ledger's own notion."""
-        with self._reading() as connection:
-            return self.filter.remaining(rows.end(connection, self._header).spent)
+        with self._reading() as turn:
+            return self.filter.remaining(rows.end(turn, self._header).spent)
 
     def can_afford(self, guarantee: Guarantee) -> bool:
         """Whether a charge would be admitted now; another process may be quicker. Raises where charge would."""
         cost = self.filter.cost(guarantee)
-        with self._reading() as connection:
-            last = rows.end(connection, self._header)
-            self._agree(connection, guarantee.unit)
+        with self._reading() as turn:
+            last = rows.end(turn, self._header)
+            self._agree(turn, guarantee.unit)
             return self.filter.admits(last.spent, cost)
 
     def entries(self) -> list[Entry]:
         """Everything written, oldest first; each charge knows its draw."""
-        with self._reading() as connection:
-            found = rows.entries_of(connection, self._header)
+        with self._reading() as turn:
+            found = rows.entries_of(turn.connection, self._header)
         draws = {e.settles: e.number for e in found if e.kind == DRAWN}
         return [replace(e, drawn=draws.get(e.number)) if e.kind == CHARGE else e for e in found]
 
@@ -336,11 +335,11 @@ class Ledger(DrawnInNotebooks):
             left = "unknown"
         return f"<Ledger {self.name!r}: budget {self.budget}; remaining {left}>"
 
-    def _reading(self) -> AbstractContextManager[Connection]:
+    def _reading(self) -> AbstractContextManager[rows.Turn]:
         self._usable()
         return self._witness.reading()
 
-    def _writing(self) -> AbstractContextManager[Connection]:
+    def _writing(self) -> AbstractContextManager[rows.Turn]:
         self._usable()
         return self._witness.writing()
 
@@ -348,12 +347,12 @@ class Ledger(DrawnInNotebooks):
         if self._closed:
             raise LedgerError(f"ledger {self.name!r} was closed; open it again. Nothing was released.")
 
-    def _unit(self, connection: Connection) -> str | None:
-        self._unit_known = self._unit_known or rows.first_unit(connection, self._header)
+    def _unit(self, turn: rows.Turn) -> str | None:
+        self._unit_known = self._unit_known or rows.first_unit(turn.connection, self._header)
         return self._unit_known
 
-    def _agree(self, connection: Connection, unit: str | None) -> None:
-        have = self._unit(connection) or self._asked
+    def _agree(self, turn: rows.Turn, unit: str | None) -> None:
+        have = self._unit(turn) or self._asked
         if unit and have and unit != have:
             raise LedgerError(
                 f"a ledger counts one unit of privacy: {self.name!r} counts {have!r}, this is for {unit!r}. "

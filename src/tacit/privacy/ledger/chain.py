@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from tacit.errors import BadInput, LedgerTampered, TacitError
@@ -110,10 +111,17 @@ class Entry:
         return "drawn" if self.kind == DRAWN else "refused"
 
     def compute_hash(self) -> str:
-        """The hash that this entry should have."""
-        document = self.to_json()
-        del document["hash"]
-        return sha256(document)
+        """The hash that this entry should have: of the canonical text of to_json without its own hash.
+
+        The text is put together by hand, since every charge needs it while others wait for the ledger.
+        """
+        said = (
+            f'{{"cost":{_costs(self.cost)},"digest":{_text(self.digest)},"guarantee":{_statement(self.statement)},'
+            f'"kind":{_text(self.kind)},"number":{self.number},"previous":{_text(self.previous)},'
+            f'"purpose":{_text(self.purpose)},"settles":{"null" if self.settles is None else self.settles},'
+            f'"spent":{_costs(self.spent)},"time":{_text(self.time)}}}'
+        )
+        return hashlib.sha256(said.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -129,6 +137,24 @@ class Entry:
             "previous": self.previous,
             "hash": self.hash,
         }
+
+
+def _text(said: str | None) -> str:
+    return "null" if said is None else encode_basestring_ascii(said)
+
+
+def _costs(cost: Cost) -> str:
+    return f'{{"amount":{_number(cost.amount)},"delta":{_number(cost.delta)}}}'
+
+
+def _number(number: float) -> str:
+    return float.__repr__(number) if type(number) is float else canonical(number)
+
+
+@lru_cache(256)
+def _statement(statement: str | None) -> str:
+    """The canonical text of a guarantee; most charges of a ledger are for one of a few."""
+    return "null" if statement is None else canonical(_parse(statement))
 
 
 def _parse(statement: str) -> Any:

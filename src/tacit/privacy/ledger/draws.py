@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerError, LedgerTampered
 from tacit.privacy.accounting import SLACK, Cost
 from tacit.privacy.ledger.chain import CHARGE, Entry, Header, sha256, tampering
-from tacit.privacy.ledger.tables import entries, entries_of
+from tacit.privacy.ledger.tables import Turn, entries, entries_of
 from tacit.privacy.release import Payment
 
 tables = sa.MetaData()
@@ -112,47 +112,45 @@ def _moved_key(header: Header, number: int) -> LedgerTampered:
 class Draws:
     """How many draws one charge has paid for so far, and where they are kept. Every count is on disk on return."""
 
-    def __init__(
-        self, header: Header, payment: Payment, writing: Callable[[], AbstractContextManager[Connection]]
-    ) -> None:
+    def __init__(self, header: Header, payment: Payment, writing: Callable[[], AbstractContextManager[Turn]]) -> None:
         self._header, self._payment, self._writing = header, payment, writing
         self._mine = sa.and_(counts.c.ledger == header.id, counts.c.charge == payment.entry)
 
     def begin(self, home: str, drawn: int) -> tuple[str, int]:
         """Where the draws are kept and how many there were: as noted, or else as given, which is noted."""
-        with self._writing() as connection:  # the ledger is locked: two processes may begin at once
-            add_tables(connection)
-            found = connection.execute(sa.select(counts).where(self._mine)).one_or_none()
+        with self._writing() as turn:  # the ledger is locked: two processes may begin at once
+            add_tables(turn.connection)
+            found = turn.connection.execute(sa.select(counts).where(self._mine)).one_or_none()
             if found is not None:
                 return found.home, found.drawn
             about = {"ledger": self._header.id, "charge": self._payment.entry}
-            connection.execute(counts.insert().values(**about, home=home, drawn=drawn))
+            turn.connection.execute(counts.insert().values(**about, home=home, drawn=drawn))
             return home, drawn
 
     def move(self, home: str) -> None:
         """Note that the draws are kept elsewhere from now on."""
-        with self._writing() as connection:
-            connection.execute(counts.update().where(self._mine).values(home=home))
+        with self._writing() as turn:
+            turn.connection.execute(counts.update().where(self._mine).values(home=home))
 
     def take(self, wanted: int, *, most: int) -> range:
         """The numbers of the next draws: as many as wanted, none twice, none from ``most`` on."""
-        with self._writing() as connection:
-            drawn = self._count(connection)
+        with self._writing() as turn:
+            drawn = self._count(turn.connection)
             taken = range(drawn, max(drawn, min(drawn + wanted, most)))
-            connection.execute(counts.update().where(self._mine).values(drawn=taken.stop))
+            turn.connection.execute(counts.update().where(self._mine).values(drawn=taken.stop))
         return taken
 
     def advance(self, before: int, after: int) -> None:
         """Count draws that are known one by one; LedgerError if others than ``before`` were counted until now."""
-        with self._writing() as connection:
-            drawn = self._count(connection)
+        with self._writing() as turn:
+            drawn = self._count(turn.connection)
             if drawn != before:
                 raise LedgerError(
                     f"entry {self._payment.entry} of ledger {self._header.name!r} has paid for {drawn} draws, and here "
                     f"are {before}: a copy was put back, or is used elsewhere. Go on with the other one, or start a "
                     "new run, which is paid for anew. Nothing was released"
                 )
-            connection.execute(counts.update().where(self._mine).values(drawn=after))
+            turn.connection.execute(counts.update().where(self._mine).values(drawn=after))
 
     def _count(self, connection: Connection) -> int:
         query = sa.select(counts.c.drawn).where(self._mine).with_for_update()

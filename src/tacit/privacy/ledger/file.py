@@ -23,6 +23,7 @@ from sqlalchemy.engine import Connection
 from tacit.errors import LedgerTampered
 from tacit.files import create_private, flush_folder, open_private
 from tacit.locks import lock_briefly
+from tacit.privacy.ledger.tables import Ends, Statements
 
 WHOLE = 1 << 27  # bytes of a file that is looked through whole at every opening; larger ones by verify
 TABLES = ("tacit_meta", "tacit_ledgers", "tacit_keys")
@@ -68,6 +69,7 @@ class FileConnection(sqlite3.Connection):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+        self.hand = self.cursor()  # one for all charges
 
     def cursor(self, factory: Any = FileCursor) -> Any:
         made = super().cursor(factory)
@@ -81,6 +83,27 @@ class FileConnection(sqlite3.Connection):
         for cursor in list(self._cursors):
             cursor.close()
         super().close()
+
+
+SAID = Statements(":{}".format)
+
+
+def begin_writing(file: FileConnection, ledger: str, seen: int) -> Ends:
+    """Begin, and if a ledger is named, look at its ends; see tables.end."""
+    file.hand.execute("BEGIN IMMEDIATE")
+    if not ledger:
+        return Ends()
+    row = file.hand.execute(SAID.row, {"ledger": ledger}).fetchone()
+    return Ends.of(row, file.hand.execute(SAID.ends, {"ledger": ledger, "seen": seen}).fetchall())
+
+
+def keep(file: FileConnection, row: Any) -> None:
+    """Append what is to be appended, and commit."""
+    if row is not None:
+        said = row._asdict()
+        file.hand.execute(SAID.append, said)
+        file.hand.execute(SAID.move, said)
+    file.commit()
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from tacit.errors import LedgerError, LedgerTampered, extra, name_type
-from tacit.privacy.ledger import server
+from tacit.privacy.ledger import file, server
 from tacit.privacy.ledger.chain import Header
 from tacit.privacy.ledger.file import (
     HEARING,
@@ -28,7 +28,7 @@ from tacit.privacy.ledger.file import (
     note_ledger,
     refuse_lost,
 )
-from tacit.privacy.ledger.tables import ON_SQLITE, Ends, header_of, ledgers, meta, tables
+from tacit.privacy.ledger.tables import Ends, Turn, header_of, ledgers, meta, tables
 from tacit.privacy.ledger.witness import path_of
 from tacit.privacy.ledger.witness import refuse_lost as refuse_forgotten
 
@@ -72,9 +72,9 @@ class Database:
             _secrets[without_password(self.address)] = self.address
             self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
         self._engine, self._pid = self._make(), os.getpid()
-        self._driver_errors = (self._engine.dialect.loaded_dbapi.Error,)
+        driver = self._engine.dialect.loaded_dbapi.Error
+        self._errors = (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError, driver)
         self._cluster: str | None = None
-        self._writer: Engine | None = None
 
     def _make(self) -> Engine:
         if self.path is not None:
@@ -88,6 +88,7 @@ class Database:
                 self.url,
                 connect_args={**wait, **server.MANNERS},
                 pool_timeout=PATIENCE,
+                pool_reset_on_return=None,  # nothing is left open, see reading and turn
             )
             server.attend(engine)
         sa.event.listen(engine, "begin", self._begin)
@@ -116,11 +117,8 @@ class Database:
         return self.path is not None and connection.file is not None and connection.file == identity_of(self.path)
 
     def _begin(self, connection: Connection) -> None:
-        write = connection.get_execution_options().get("write")
-        if self.path is not None:
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-        elif not write:  # see writing
-            connection.exec_driver_sql(server.SETTINGS)
+        if not connection.get_execution_options().get("write"):  # see turn
+            connection.exec_driver_sql("BEGIN" if self.path is not None else server.READ)
 
     @property
     def engine(self) -> Engine:
@@ -129,21 +127,12 @@ class Database:
             self._engine, self._pid = self._make(), os.getpid()
         return self._engine
 
-    @property
-    def writer(self) -> Engine:
-        """The same engine, for transactions that write."""
-        engine = self.engine
-        if self._writer is None or self._writer.pool is not engine.pool:
-            options: dict[str, Any] = {} if self.path else {"isolation_level": "AUTOCOMMIT"}  # see server
-            self._writer = engine.execution_options(write=True, **options)
-        return self._writer
-
     def close(self) -> None:
         self.engine.dispose()
 
     @contextmanager
-    def reading(self, ledger: str = "", seen: int = 0) -> Iterator[Connection]:
-        """A transaction that sees one moment of the database; the ends of a ledger, if one is named, see tables.end."""
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one moment of the database."""
         options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
         with (
             self.translate_errors("read", ""),
@@ -151,48 +140,66 @@ class Database:
             _leaving_what_fails(connection),
             connection.begin(),
         ):
-            if ledger:
-                self._look(connection, ledger, seen)
             yield connection
 
     @contextmanager
-    def writing(self, ledger: str = "", seen: int = 0) -> Iterator[Connection]:
-        """A transaction that is on disk when the block has ended, or has not happened if it raised.
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is on disk when the block has ended, or has not happened if it raised."""
+        with self.turn() as turn:
+            yield turn.connection
 
-        A ledger that is named is locked until then, and its ends are looked at, beside the entry that was seen.
+    @contextmanager
+    def look(self, ledger: str, seen: int) -> Iterator[Turn]:
+        """A moment of one ledger: its ends, beside the entry that was seen; see tables.end."""
+        said = file.SAID if self.path is not None else server.SAID
+        with self.reading() as connection:
+            row = connection.exec_driver_sql(said.row, {"ledger": ledger}).one_or_none()
+            ends = connection.exec_driver_sql(said.ends, {"ledger": ledger, "seen": seen}).all()
+            yield Turn(lambda: connection, Ends.of(row, ends))
+
+    @contextmanager
+    def turn(self, ledger: str = "", seen: int = 0, said: Callable[[], None] | None = None) -> Iterator[Turn]:
+        """A transaction that writes, as ``writing``. A ledger that is named is locked, and its ends are looked at.
+
+        ``said`` is called when all is said that a server needs to let go of the ledger.
         """
-        with self.translate_errors("written", " Nothing was released."), self.writer.connect() as connection:
-            with _leaving_what_fails(connection), connection.begin():
+        try:
+            engine = self.engine
+            proxy = engine.raw_connection()
+            driver, info = cast(Any, proxy.driver_connection), proxy.info
+            turn = Turn(lambda: Connection(engine.execution_options(write=True), proxy))
+            try:
                 if self.path is not None:
-                    if ledger:
-                        self._look(connection, ledger, seen)
-                    yield connection
+                    turn.ends = file.begin_writing(driver, ledger, seen)
+                    yield turn
+                    file.keep(driver, turn.row)
                 else:
-                    try:
-                        server.begin_writing(connection, ledger, seen)
-                        yield connection
-                        server.keep(connection, self.shown)
-                    except BaseException:
-                        server.roll_back(connection)
-                        raise
-            if self.path is not None and not self._is_same(connection.connection.driver_connection):
-                raise LedgerError(
-                    f"the ledger at {self.shown} was replaced while it was written, and what was written is lost with "
-                    "it. Nothing was released."
-                )
-            if connection.info.pop("warned", False):
-                raise LedgerError(
-                    f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
-                    "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
-                    "again. Nothing was released."
-                )
+                    turn.ends = server.begin_writing(driver, info, ledger, seen)
+                    yield turn
+                    server.keep(driver, info, turn.row, self.shown, said)
+                self._refuse_lost_write(driver, info)
+            except BaseException:  # what a connection on which anything failed has set, planned or opened is half done
+                if self.path is None:
+                    server.roll_back(driver)
+                if proxy.is_valid:
+                    proxy.invalidate()
+                raise
+            proxy.close()
+        except self._errors as error:
+            raise self._translate(error, "written", " Nothing was released.") from None
 
-    def _look(self, connection: Connection, ledger: str, seen: int) -> None:
-        said = ON_SQLITE if self.path is not None else server.SAID
-        row = connection.exec_driver_sql(said.row, {"ledger": ledger}).one_or_none()
-        connection.info["ends"] = Ends(
-            row, connection.exec_driver_sql(said.ends, {"ledger": ledger, "seen": seen}).all()
-        )
+    def _refuse_lost_write(self, driver: Any, info: Mapping[str, Any]) -> None:
+        if self.path is not None and not self._is_same(driver):
+            raise LedgerError(
+                f"the ledger at {self.shown} was replaced while it was written, and what was written is lost with "
+                "it. Nothing was released."
+            )
+        if info.get("warned"):
+            raise LedgerError(
+                f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
+                "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
+                "again. Nothing was released."
+            )
 
     @property
     def cluster(self) -> str:
@@ -211,17 +218,18 @@ class Database:
         """Turn a driver's error into ours, without the password that its traceback may hold."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError, *self._driver_errors) as error:
-            plain = getattr(error, "strerror", None)  # without the name of a file that is in the making
-            said = str(getattr(error, "orig", None) or plain or error).strip().splitlines() or [type(error).__name__]
-            reason = said[0].rstrip(".")
-            if self.path is not None and is_damage(error, reason):
-                raise damage(self.path, reason.split(" with text")[0]) from None
-            for secret in (self.url.password, self.url.query.get("password")):
-                reason = reason.replace(str(secret), "***") if secret else reason
-            raise LedgerError(
-                f"the ledger at {self.shown} cannot be {act}: {reason}{_remedy(reason)}.{consequence}"
-            ) from None
+        except self._errors as error:
+            raise self._translate(error, act, consequence) from None
+
+    def _translate(self, error: BaseException, act: str, consequence: str) -> LedgerError:
+        plain = getattr(error, "strerror", None)  # without the name of a file that is in the making
+        said = str(getattr(error, "orig", None) or plain or error).strip().splitlines() or [type(error).__name__]
+        reason = said[0].rstrip(".")
+        if self.path is not None and is_damage(error, reason):
+            return damage(self.path, reason.split(" with text")[0])
+        for secret in (self.url.password, self.url.query.get("password")):
+            reason = reason.replace(str(secret), "***") if secret else reason
+        return LedgerError(f"the ledger at {self.shown} cannot be {act}: {reason}{_remedy(reason)}.{consequence}")
 
     def names(self) -> list[str]:
         """The ledgers in this database, by name."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -54,6 +55,7 @@ entries = sa.Table(
     sa.Column("hash", sa.Text, nullable=False),
     sa.UniqueConstraint("ledger", "settles"),
 )
+LedgerRow, EntryRow = (cast(Any, namedtuple)(t.name, [c.name for c in t.c]) for t in (ledgers, entries))
 
 
 def row_of(connection: Connection, ledger: str) -> sa.Row[Any]:
@@ -64,7 +66,7 @@ def row_of(connection: Connection, ledger: str) -> sa.Row[Any]:
     return row
 
 
-def header_of(row: sa.Row[Any]) -> Header:
+def header_of(row: Any) -> Header:
     texts = (row.id, row.name, row.description, row.notion, row.composition, row.created, row.head, row.unit or "")
     try:
         _check_texts(texts)
@@ -73,6 +75,9 @@ def header_of(row: sa.Row[Any]) -> Header:
     except (BadInput, TypeError, ValueError):
         raise tampering(str(row.name), "its header was edited") from None
     return Header(row.id, row.name, row.description, budget, terms.composition, terms.reserve, row.unit, row.created)
+
+
+_header_of = lru_cache(64)(header_of)  # every charge looks at its ledger's terms once more
 
 
 def entries_of(connection: Connection, header: Header, *which: sa.ColumnElement[bool]) -> list[Entry]:
@@ -89,7 +94,7 @@ def scan_entries(connection: Connection, header: Header) -> list[Entry]:
     return sorted((_entry_of(header.name, row) for row in rows), key=lambda entry: entry.number)
 
 
-def _entry_of(name: str, row: sa.Row[Any]) -> Entry:
+def _entry_of(name: str, row: Any) -> Entry:
     texts = (row.kind, row.time, row.purpose, row.guarantee or "", row.digest or "", row.previous, row.hash)
     try:
         _check_texts(texts)
@@ -130,42 +135,64 @@ class Statements:
         self.move = f"UPDATE {ledgers.name} SET {end} WHERE id = {mine}"
 
 
-ON_SQLITE = Statements(":{}".format)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ends:
     """A ledger as a transaction found it: its row, and the rows of its first entry, its last, and one seen before."""
 
-    row: Any
-    rows: Sequence[Any]
+    row: Any = None  # a LedgerRow; None if there is no such ledger
+    rows: Sequence[Any] = ()  # EntryRows
+
+    @classmethod
+    def of(cls, row: Any, rows: Sequence[Any]) -> Ends:
+        return cls(None if row is None else LedgerRow(*row), [EntryRow(*each) for each in rows])
 
 
-def end(connection: Connection, header: Header) -> Entry:
+@dataclass
+class Turn:
+    """A transaction as a ledger has it in hand: where its ends were found, and the entry that is to follow.
+
+    What a charge needs goes by the driver, since others wait for the ledger meanwhile; all else by ``connection``.
+    """
+
+    connect: Callable[[], Connection] = field(repr=False)
+    ends: Ends = Ends()
+    made: Entry | None = None
+    row: Any = None  # of what was made, an EntryRow
+
+    @cached_property
+    def connection(self) -> Connection:
+        return self.connect()
+
+
+def end(turn: Turn, header: Header) -> Entry:
     """The last entry as it was when the transaction began; both ends of the chain must be in place."""
-    ends: Ends = connection.info["ends"]
-    row, genesis = ends.row, header.genesis
+    row, genesis = turn.ends.row, header.genesis
     if row is None:
         raise LedgerError("the ledger is no longer in its database. Nothing was released.")
     length = int(row.length)
-    if header_of(row) != header or (length == 0 and row.head != genesis):
+    if _header_of(row._replace(length=0, head="")) != header or (length == 0 and row.head != genesis):
         raise tampering(header.name, "its header was edited")
     if length == 0:
         return Entry(0, "genesis", header.created, "", None, None, None, NOTHING, NOTHING, "", genesis)
-    made = {entry.number: entry for entry in (_entry_of(header.name, each) for each in ends.rows)}
+    made = {row.number: row for row in turn.ends.rows}
     first, last = made.get(1), made.get(length)
     if last is None:
         raise tampering(header.name, f"entry {length} is missing")
     if first is None or first.previous != genesis:
         raise tampering(header.name, "entry 1 does not follow from the ledger's header, which was edited")
-    if first.hash != _hash_of(first):
+    if first.hash != _known(header.name, first)[1]:
         raise tampering(header.name, "entry 1 was edited")
-    if not row.head == last.hash == _hash_of(last):
+    found, hash = _known(header.name, last)
+    if not row.head == found.hash == hash:
         raise tampering(header.name, f"entry {length} was edited")
-    return last
+    return found
 
 
-_hash_of = lru_cache(64)(Entry.compute_hash)  # every charge looks at the first and the last entry once more
+@lru_cache(64)
+def _known(name: str, row: Any) -> tuple[Entry, str]:
+    """An entry and the hash that it should have: every charge looks at the first and the last once more."""
+    entry = _entry_of(name, row)
+    return entry, entry.compute_hash()
 
 
 def first_unit(connection: Connection, header: Header) -> str | None:
@@ -195,7 +222,7 @@ def find_draw(connection: Connection, header: Header, charge: int) -> Entry | No
 
 
 def append(
-    connection: Connection,
+    turn: Turn,
     header: Header,
     last: Entry,
     kind: str,
@@ -206,21 +233,12 @@ def append(
     digest: str | None = None,
     cost: Cost = NOTHING,
 ) -> Entry:
-    """Write the entry after ``last`` and move the ledger's end to it."""
+    """The entry after ``last``, which is written, and the ledger's end moved to it, when the turn ends."""
     said = (last.number + 1, kind, now(), purpose, statement, settles, digest)
-    entry = Entry(*said, cost, last.spent.plus(cost), last.hash)
-    entry = replace(entry, hash=entry.compute_hash())
-    names = ("number", "kind", "time", "purpose", "guarantee", "settles", "digest")
-    sums = {"cost_amount": cost.amount, "cost_delta": cost.delta}
-    sums |= {"spent_amount": entry.spent.amount, "spent_delta": entry.spent.delta}
-    row = dict(zip(names, said, strict=True)) | sums | {"previous": entry.previous, "hash": entry.hash}
-    connection.info["end"] = entry
-    if connection.dialect.name == "postgresql":  # others wait meanwhile: it is sent with the commit
-        connection.info["append"] = {"ledger": header.id, **row}
-    else:
-        for statement in (ON_SQLITE.append, ON_SQLITE.move):
-            connection.exec_driver_sql(statement, {"ledger": header.id, **row})
-    return entry
+    sums = (cost, last.spent.plus(cost), last.hash)
+    hash = Entry(*said, *sums).compute_hash()
+    turn.made, turn.row = Entry(*said, *sums, hash), EntryRow(header.id, *said, *cost, *sums[1], last.hash, hash)
+    return turn.made
 
 
 def now() -> str:

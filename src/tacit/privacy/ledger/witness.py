@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy.engine import Connection
-
 from tacit.errors import LedgerTampered
 from tacit.files import create_private_folder, open_private
+from tacit.locks import in_turns
 from tacit.privacy.ledger.chain import Header
-from tacit.privacy.ledger.tables import Ends
+from tacit.privacy.ledger.tables import Turn
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger.store import Database
@@ -72,17 +71,22 @@ def path_of(cluster: str, name: str) -> Path:
 
 def read(path: Path) -> SeenEntry | None:
     """What was noted; None if nothing was, or nothing that can be read: then nothing is known."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return _read(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int) -> SeenEntry | None:
     for _ in range(3):  # another process may be writing at this moment
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            found = LINE.fullmatch(os.pread(descriptor, 1024, 0).decode(errors="replace"))
         except OSError:
             return None
-        try:
-            found = LINE.fullmatch(os.read(descriptor, 1024).decode(errors="replace"))
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
         if found and _sum(" ".join(found.groups()[:3])) == found[4]:
             return SeenEntry(found[1], int(found[2]), found[3])
     return None
@@ -90,15 +94,14 @@ def read(path: Path) -> SeenEntry | None:
 
 def note(path: Path, seen: SeenEntry) -> None:
     """Note a later entry than the one that is noted. Where we may not write, nothing is noted."""
-    before = read(path)
-    if before is not None and before.ledger == seen.ledger and before.number >= seen.number:
-        return
     with contextlib.suppress(OSError):
-        if before is None:
+        if not path.exists():
             create_private_folder(path.parent)
-        descriptor = open_private(path, os.O_WRONLY)
+        descriptor = open_private(path, os.O_RDWR)
         try:
-            os.pwrite(descriptor, seen.to_line().encode(), 0)  # lines have one length: none is left over
+            before = _read(descriptor)
+            if before is None or before.ledger != seen.ledger or before.number < seen.number:
+                os.pwrite(descriptor, seen.to_line().encode(), 0)  # lines have one length: none is left over
         finally:
             os.close(descriptor)
 
@@ -119,29 +122,30 @@ class Witness:
     def __init__(self, store: Database, header: Header) -> None:
         self._store, self._header = store, header
         self._path = path_of(store.cluster, header.name) if store.path is None else None
+        self._places = [self._path.with_name(f"{self._path.name}.{k}") for k in range(2)] if self._path else []
         self._last: SeenEntry | None = None  # where no file can be written, this process at least remembers
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Turn]:
         """A transaction that sees one moment of the ledger."""
         known = self._recall()  # before the moment that is seen: another process may be ahead by now
-        with self._store.reading(self._header.id, known.number if known else 0) as connection:
-            end = self._look(connection, known)
-            yield connection
-            if end is not None and self._is_news(end) and not connection.exec_driver_sql(IS_KEPT).scalar():
+        with self._store.look(self._header.id, known.number if known else 0) as turn:
+            end = self._look(turn, known)
+            yield turn
+            if end is not None and self._is_news(end) and not turn.connection.exec_driver_sql(IS_KEPT).scalar():
                 end = None
         self._note(end)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Turn]:
         """A transaction that is on disk when the block has ended; its last entry was then seen."""
         known = self._recall()
-        with self._store.writing(self._header.id, known.number if known else 0) as connection:
-            end = self._look(connection, known)
-            connection.info.pop("end", None)
-            yield connection
-            made = connection.info.pop("end", None)
-            end = SeenEntry(self._header.id, made.number, made.hash) if made is not None else end
+        seen = known.number if known else 0
+        with in_turns(self._places) as leave, self._store.turn(self._header.id, seen, leave) as turn:
+            end = self._look(turn, known)
+            yield turn
+            if turn.made is not None:
+                end = SeenEntry(self._header.id, turn.made.number, turn.made.hash)
         self._note(end)
 
     def _recall(self) -> SeenEntry | None:
@@ -160,12 +164,11 @@ class Witness:
             self._last = seen
             note(self._path, seen)
 
-    def _look(self, connection: Connection, known: SeenEntry | None) -> SeenEntry | None:
+    def _look(self, turn: Turn, known: SeenEntry | None) -> SeenEntry | None:
         """The last entry by now; LedgerTampered if what is known is not there."""
         if self._path is None:
             return None
-        ends: Ends = connection.info["ends"]
-        row = ends.row
+        row = turn.ends.row
         if known is None:
             what = ""
         elif known.ledger != self._header.id:
@@ -174,7 +177,7 @@ class Witness:
             has = "does not have the ledger" if row is None else f"has {row.length} of them"
             what = f"is behind: this machine has seen {known.number} entries, and the server {has}"
         else:  # an entry that is missing is found by the chain
-            other = any(e.hash != known.hash for e in ends.rows if e.number == known.number)
+            other = any(e.hash != known.hash for e in turn.ends.rows if e.number == known.number)
             what = f"went another way: entry {known.number} is not the one seen here" if other else ""
         if what:
             raise LedgerTampered(
