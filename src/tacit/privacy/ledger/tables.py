@@ -180,16 +180,16 @@ def end(turn: Turn, header: Header) -> Entry:
         raise tampering(header.name, f"entry {length} is missing")
     if first is None or first.previous != genesis:
         raise tampering(header.name, "entry 1 does not follow from the ledger's header, which was edited")
-    if first.hash != _known(header.name, first)[1]:
+    if first.hash != _recall(header.name, first)[1]:
         raise tampering(header.name, "entry 1 was edited")
-    found, hash = _known(header.name, last)
+    found, hash = _recall(header.name, last)
     if not row.head == found.hash == hash:
         raise tampering(header.name, f"entry {length} was edited")
     return found
 
 
 @lru_cache(64)
-def _known(name: str, row: Any) -> tuple[Entry, str]:
+def _recall(name: str, row: Any) -> tuple[Entry, str]:
     """An entry and the hash that it should have: every charge looks at the first and the last once more."""
     entry = _entry_of(name, row)
     return entry, entry.compute_hash()
