@@ -13,6 +13,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,45 +116,66 @@ class Space:
         """Number of parameters."""
         return len(self.distributions)
 
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        return _Numbers({name: d for name, d in self.distributions.items() if not hasattr(d, "choices")})
+
+    @cached_property
+    def _choices(self) -> dict[str, tuple[int, tuple[Any, ...]]]:
+        """The place of each choice among the parameters, and its options."""
+        listed = enumerate(self.distributions.items())
+        return {name: (k, d.choices) for k, (name, d) in listed if hasattr(d, "choices")}
+
     def params(self, cube: ArrayLike) -> list[Params]:
         """Points of the cube, shape (n, dimensions), as parameters."""
         points = np.atleast_2d(np.asarray(cube, float))
         if points.shape[1] != self.dimensions:
             raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
-        columns = [_decode(d, u) for d, u in zip(self.distributions.values(), points.T, strict=True)]
+        columns = self._numbers.decode(self._numbers_of(points))
+        for name, (k, options) in self._choices.items():
+            columns[name] = [options[i] for i in _stretch(points[:, k], options)]
         names = self.names
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True)]
 
     def cube(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """Parameters as points of the cube, shape (n, dimensions)."""
-        columns = [_encode(d, self._column(name, params)) for name, d in self.distributions.items()]
-        return np.stack(columns, axis=1)
+        columns = dict(zip(self._numbers.names, self._numbers.encode(params).T, strict=True))
+        for name, (_, options) in self._choices.items():
+            columns[name] = np.array([(_position(options, v) + 0.5) / len(options) for v in _column(name, params)])
+        return np.stack([columns[name] for name in self.distributions], axis=1)
 
     def features(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """Parameters as a Gaussian process sees them, shape (n, number of features)."""
-        columns: list[Array] = []
-        for name, d in self.distributions.items():
-            values = self._column(name, params)
-            options = getattr(d, "choices", None)
-            if options is None:
-                columns.append(_encode(d, values))
-            else:
-                columns += [np.array([_same(v, o) for v in values], float) / math.sqrt(2) for o in options]
-        return np.stack(columns, axis=1)
+        blocks = {
+            name: np.array([[_same(v, o) for o in options] for v in _column(name, params)], float).reshape(
+                len(params), len(options)
+            )
+            for name, (_, options) in self._choices.items()
+        }
+        return self._join(self._numbers.encode(params), blocks)
 
     def features_at(self, cube: Array) -> Array:
         """``features(params(cube))`` for points (n, dimensions) of the cube, but for rounding, and quicker."""
-        columns: list[Array] = []
-        for d, u in zip(self.distributions.values(), cube.T, strict=True):
-            options = getattr(d, "choices", None)
-            if options is None and d.step is None and d.low < d.high:  # type: ignore[attr-defined]
-                columns.append(u)  # there and back again, but for rounding
-            elif options is None:
-                columns.append(_encode(d, _at(d, u)))
-            else:
-                same = np.array([[_same(v, o) for o in options] for v in options], float) / math.sqrt(2)
-                columns += list(same[_at(d, u)].T)
-        return np.stack(columns, axis=1)
+        blocks = {
+            name: np.array([[_same(v, o) for o in options] for v in options], float)[_stretch(cube[:, k], options)]
+            for name, (k, options) in self._choices.items()
+        }
+        return self._join(self._numbers.round(self._numbers_of(cube)), blocks)
+
+    def _numbers_of(self, cube: Array) -> Array:
+        """The coordinates of numbers, (n, numbers)."""
+        if not self._choices:
+            return cube
+        taken = {k for k, _ in self._choices.values()}
+        return cube[:, [k for k in range(self.dimensions) if k not in taken]]
+
+    def _join(self, numbers: Array, blocks: dict[str, Array]) -> Array:
+        """Features of numbers (n, numbers), and of choices (n, options) each, in the order of the parameters."""
+        if not blocks:
+            return numbers
+        columns = dict(zip(self._numbers.names, numbers.T[:, :, None], strict=True))
+        parts = [columns[name] if name in columns else blocks[name] / math.sqrt(2) for name in self.distributions]
+        return np.concatenate(parts, axis=1)
 
     def sobol(self, n: int, seed: int = 0) -> list[Params]:
         """n scattered candidates from a scrambled Sobol sequence, without repeats."""
@@ -191,12 +213,6 @@ class Space:
 
     def _axes(self, per_axis: int) -> list[list[Any]]:
         return [_axis(d, count("per_axis", per_axis)) for d in self.distributions.values()]
-
-    def _column(self, name: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
-        try:
-            return [p[name] for p in params]
-        except (KeyError, TypeError):
-            raise BadInput(f"every candidate needs a value for {name!r}") from None
 
     @classmethod
     def read(cls, path: str | Path) -> Space:
@@ -262,46 +278,98 @@ def _parse_dimension(name: str, entry: Any) -> Any:
         raise BadInput(f"parameter {name!r}: {broken}") from None
 
 
-def _decode(d: BaseDistribution, u: Array) -> list[Any]:
-    """Values at coordinates u in [0, 1], of their own types."""
-    options, at = getattr(d, "choices", None), _at(d, u)
-    if options is not None:
-        return [options[i] for i in at]
-    return [round(x) for x in at] if isinstance(d.low, int) else [float(x) for x in at]  # type: ignore[attr-defined]
+class _Numbers:
+    """Numbers of a space, all at once: their values on the one side, coordinates in [0, 1] on the other."""
+
+    def __init__(self, distributions: Mapping[str, Any]) -> None:
+        self.names, given = list(distributions), list(distributions.values())
+        self.low, self.high = (np.array([getattr(d, end) for d in given], float) for end in ("low", "high"))
+        self.step = np.array([d.step or 0.0 for d in given], float)
+        self.log = np.array([d.log for d in given], bool)
+        self.whole = np.array([isinstance(d.low, int) for d in given], bool)
+        # Where coordinates begin and end: each value of a lattice has an equal stretch.
+        self.start, self.end = self.low - self.step / 2, self.high + self.step / 2
+        self._fixed = self.start == self.end
+        self._logs = np.log(np.where(self.log, self.start, 1.0)), np.log(np.where(self.log, self.end, 1.0))
+        self._places = np.rint((self.high - self.low) / np.where(self.step > 0, self.step, 1.0))
+        self._is_plain = not (self.log.any() or self.step.any() or self.whole.any() or self._fixed.any())
+
+    def at(self, u: Array) -> Array:
+        """Values at coordinates u (n, numbers)."""
+        raw = self.start + u * (self.end - self.start)
+        if not self._is_plain:
+            first, last = self._logs
+            raw = np.where(self.log, np.exp(first + u * (last - first)), raw)
+            step = np.where(self.step > 0, self.step, 1.0)
+            on_lattice = self.low + step * np.minimum(np.maximum(np.rint((raw - self.low) / step), 0), self._places)
+            raw = np.where(self.step > 0, on_lattice, raw)
+        return np.asarray(np.minimum(np.maximum(raw, self.low), self.high))
+
+    def decode(self, u: Array) -> dict[str, list[Any]]:
+        """For each parameter its values at coordinates u (n, numbers), of their own types."""
+        columns = self.at(u).T.tolist()
+        return {
+            name: [round(x) for x in column] if whole else column
+            for name, whole, column in zip(self.names, self.whole, columns, strict=True)
+        }
+
+    def encode(self, params: Sequence[Mapping[str, Any]]) -> Array:
+        """The coordinates of these parameters, (n, numbers); each must be a value that its parameter can have."""
+        names = self.names
+        try:
+            rows = [[p[name] for name in names] for p in params]
+            x = np.array(rows, float).reshape(len(rows), len(names))
+        except (KeyError, TypeError, ValueError):
+            for name in names:
+                _column(name, params)
+            raise self._refusal("{0} must be a number", [not _are_numbers(_column(n, params)) for n in names]) from None
+        inside = (x >= self.low) & (x <= self.high)
+        if not inside.all():
+            k = int(np.argmin(inside.all(axis=0)))
+            raise BadInput(f"a value lies outside [{self.low[k]:g}, {self.high[k]:g}]")
+        broken = self.whole & (x != np.rint(x)).any(axis=0)
+        if broken.any():
+            raise self._refusal("{0} must be a whole number", broken)
+        return self._place(x)
+
+    def round(self, u: Array) -> Array:
+        """Coordinates of the values at coordinates u: others than u on a lattice alone."""
+        if not (self.step.any() or self._fixed.any()):
+            return u
+        return np.where((self.step > 0) | self._fixed, self._place(self.at(u)), u)
+
+    def _place(self, x: Array) -> Array:
+        if self._is_plain:
+            return np.asarray((x - self.start) / (self.end - self.start))
+        width = np.where(self._fixed, 1.0, self.end - self.start)
+        with np.errstate(divide="ignore", invalid="ignore"):  # of those that are not on a log scale
+            logs = np.log(x / self.start) / np.log(self.end / self.start)
+        placed = np.where(self.log, logs, (x - self.start) / width)
+        return np.asarray(np.where(self._fixed, 0.5, placed))
+
+    def _refusal(self, rule: str, broken: Sequence[bool] | NDArray[np.bool_]) -> BadInput:
+        k = int(np.argmax(broken))
+        return BadInput(rule.format(f"a value between {self.low[k]:g} and {self.high[k]:g}"))
 
 
-def _at(d: BaseDistribution, u: Array) -> Any:
-    """Numbers at coordinates u in [0, 1], or places in the list of options; each option has an equal stretch."""
-    options = getattr(d, "choices", None)
-    if options is not None:
-        return np.minimum((u * len(options)).astype(int), len(options) - 1)
-    low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
-    half = step / 2 if step else 0.0
-    a, b = low - half, high + half
-    raw = np.exp(np.log(a) + u * (np.log(b) - np.log(a))) if log else a + u * (b - a)
-    if step:
-        raw = low + step * np.clip(np.rint((raw - low) / step), 0, round((high - low) / step))
-    return np.clip(raw, low, high)
-
-
-def _encode(d: BaseDistribution, values: list[Any] | Array) -> Array:
-    options = getattr(d, "choices", None)
-    if options is not None:
-        return np.array([(_position(options, v) + 0.5) / len(options) for v in values])
-    low, high, log, step = d.low, d.high, d.log, d.step  # type: ignore[attr-defined]
-    half = step / 2 if step else 0.0
-    a, b = low - half, high + half
+def _are_numbers(values: list[Any]) -> bool:
     try:
-        x = np.asarray(values, float)
+        np.asarray(values, float)
     except (TypeError, ValueError):
-        raise BadInput(f"a value between {low:g} and {high:g} must be a number") from None
-    if not ((x >= low) & (x <= high)).all():
-        raise BadInput(f"a value lies outside [{low:g}, {high:g}]")
-    if isinstance(low, int) and not (x == np.rint(x)).all():
-        raise BadInput(f"a value between {low} and {high} must be a whole number")
-    if a == b:
-        return np.full(len(x), 0.5)
-    return np.asarray(np.log(x / a) / np.log(b / a) if log else (x - a) / (b - a), float)
+        return False
+    return True
+
+
+def _column(name: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
+    try:
+        return [p[name] for p in params]
+    except (KeyError, TypeError):
+        raise BadInput(f"every candidate needs a value for {name!r}") from None
+
+
+def _stretch(u: Array, options: Sequence[Any]) -> NDArray[np.intp]:
+    """Places in the list of options at coordinates u (n,); each option has an equal stretch."""
+    return np.minimum((u * len(options)).astype(np.intp), len(options) - 1)
 
 
 def _axis(d: BaseDistribution, per_axis: int) -> list[Any]:
@@ -310,8 +378,8 @@ def _axis(d: BaseDistribution, per_axis: int) -> list[Any]:
         return list(options)
     low, high = d.low, d.high  # type: ignore[attr-defined]
     ends = [low, high] if per_axis > 1 else []
-    inner = _decode(d, np.linspace(0, 1, per_axis)[1:-1] if per_axis > 1 else np.array([0.5]))
-    return [v["x"] for v in _distinct([{"x": v} for v in [*ends[:1], *inner, *ends[1:]]])]
+    inner = _Numbers({"x": d}).decode((np.linspace(0, 1, per_axis)[1:-1] if per_axis > 1 else np.array([0.5]))[:, None])
+    return [v["x"] for v in _distinct([{"x": v} for v in [*ends[:1], *inner["x"], *ends[1:]]])]
 
 
 def _position(options: Sequence[Any], value: Any) -> int:

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.blas import dtrsm, dtrsv
 
 from tacit.errors import BadInput, count, positive, real, type_and_shape
 from tacit.gp.form import Array, Kernel
@@ -103,13 +104,13 @@ class GaussianProcess:
     @property
     def weights(self) -> Array:
         """(k(X, X) + noise)^-1 (y - prior mean), (t,): the posterior mean is prior mean + k(., X) @ weights."""
-        return np.asarray(solve_triangular(self.factor, self._z[: self._t], lower=True, trans=1, check_finite=False))
+        return np.asarray(dtrsv(self.factor.T, self._z[: self._t])) if self._t else np.zeros(0)
 
     def whiten(self, K: Array) -> Array:
         """L^-1 K for K (t, m)."""
         if not self._t or not K.shape[1]:
             return np.zeros(K.shape)
-        return np.asarray(solve_triangular(self.factor, K, lower=True, check_finite=False))
+        return _solve(self.factor, K)
 
     def append(self, x: npt.ArrayLike, value: float, *, noise: float | None = None) -> None:
         """Observe ``value`` at x (d,): O(t^2) plus O(t) per candidate."""
@@ -159,12 +160,12 @@ class GaussianProcess:
         self._l[t : t + m, t : t + m] = F
         residual = y - self.prior_mean - rows.T @ self._z[:t]
         z = self._z[t : t + m]
-        z[:] = solve_triangular(F, residual, lower=True, check_finite=False)
+        z[:] = _solve(F, residual[:, None])[:, 0]
         for part in _blocks(len(self._c)):
             K = self.kernel(X, self._c[part])
             K -= rows.T @ self._v[:t, part]
             v = self._v[t : t + m, part]
-            v[:] = solve_triangular(F, K, lower=True, overwrite_b=True, check_finite=False)
+            v[:] = _solve(F, K)
             self._mean[part] += z @ v
             self._variance[part] -= np.einsum("ij,ij->j", v, v)
         np.maximum(self._variance, 0.0, out=self._variance)
@@ -224,6 +225,11 @@ class GaussianProcess:
         self._l[:had, :had] = kept[1][:had, :had]
         for new, old in zip((self._x, self._z, self._v), (kept[0], kept[2], kept[3]), strict=True):
             new[:had] = old[:had]
+
+
+def _solve(L: Array, K: Array) -> Array:
+    """L^-1 K for L (t, t), lower, and K (t, m); from the right and turned over, as BLAS finds both in memory."""
+    return np.asarray(dtrsm(1.0, L.T, K.T, side=1).T)
 
 
 def _read_only(array: Array) -> Array:

@@ -162,11 +162,11 @@ class _HyperPrior:
 
 @lru_cache(maxsize=4)
 def _triangle(n: int) -> tuple[Any, ...]:
-    """One triangle of an (n, n) matrix, diagonal included, lower in Fortran order: columns, rows, places; the places
-    of the diagonal; and what each entry counts in a trace."""
+    """One triangle of an (n, n) matrix, diagonal included, lower in Fortran order: columns, rows, places; and what each
+    entry counts in a trace."""
     j, i = np.triu_indices(n)
     half = np.where(i == j, 0.5 * (1.0 + JITTER), 1.0)
-    return i, j, j * n + i, np.arange(n) * (n + 1), half
+    return i, j, j * n + i, half
 
 
 class _Evidence:
@@ -175,10 +175,11 @@ class _Evidence:
     def __init__(self, kernel: Kernel, X: Array, z: Array, known: Array, prior: _HyperPrior) -> None:
         n = len(z)
         self.kernel, self.z, self.known, self.prior, self.evaluations = kernel, z, known, prior, 0
-        i, j, self._at, self._diagonal, self._half = _triangle(n)
+        i, j, self._at, self._half = _triangle(n)
         self._m = kernel.pairs(X, i, j)
         self._K = np.zeros(n * n)
         self._square = self._K.reshape(n, n).T  # in Fortran order, for LAPACK to work in
+        self._diagonal = self._K[:: n + 1]
         self._constant = 0.5 * n * math.log(2 * math.pi)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
@@ -189,17 +190,18 @@ class _Evidence:
         if not n:
             return loss, slope
         likely = np.exp(theta)
-        weights, v, added = likely[:d] ** -2.0, float(likely[d]), float(likely[-1]) if len(theta) > d + 1 else 0.0
+        weights, v, added = 1.0 / (likely[:d] * likely[:d]), float(likely[d]), float(likely[-1]) if len(theta) > d + 1 else 0.0
         g, bent = self.kernel.profile(self._m, weights)
-        flat = self._K
+        flat, diagonal = self._K, self._diagonal
         flat[self._at] = v * g
-        flat[self._diagonal] *= 1.0 + JITTER
-        flat[self._diagonal] += self.known + added
+        diagonal *= 1.0 + JITTER
+        diagonal += self.known
+        diagonal += added
         factor, failed = dpotrf(self._square, lower=1, clean=0, overwrite_a=1)
         if failed:  # rounding swallowed the jitter: the line search turns back
             return 1e10, np.zeros_like(theta)
         alpha, _ = dpotrs(factor, self.z, lower=1)
-        loss += 0.5 * float(self.z @ alpha) + float(np.log(flat[self._diagonal]).sum())
+        loss += 0.5 * float(self.z @ alpha) + float(np.log(diagonal).sum())
         # From here on flat holds W: LAPACK works in its memory.
         W, _ = dpotri(factor, lower=1, overwrite_c=1)
         dsyr(-1.0, alpha, a=W, lower=1, overwrite_a=1)
@@ -207,7 +209,7 @@ class _Evidence:
         w *= self._half
         slope[d] += v * float(w @ g)
         if len(theta) > d + 1:
-            slope[d + 1] += 0.5 * added * float(flat[self._diagonal].sum())
+            slope[d + 1] += 0.5 * added * float(diagonal.sum())
         w *= bent
         slope[:d] += (-2.0 * v) * weights * (self._m @ w)
         return loss, slope

@@ -78,7 +78,8 @@ class Kernel(ABC):
     def profile(self, m: Array, weights: Array) -> tuple[Array, Array]:
         """g and g' (p,) from ``pairs`` (d, p), with weights 1 / l_j^2 (d,) other than the kernel's own."""
         s = weights @ m
-        s += self._origin
+        if self._origin:
+            s += self._origin
         return self._profile(s)
 
     @property

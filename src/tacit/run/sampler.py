@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.samplers import RandomSampler
+from optuna.samplers import BaseSampler, RandomSampler
 
 from tacit.run.study_store import read_trials
 from tacit.space import Array, Params, Space
@@ -18,14 +19,20 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 
-class JointSampler(RandomSampler):
+class JointSampler(BaseSampler):
     """A sampler of whole points; a parameter outside the space, if Optuna asks for one, is drawn at random."""
 
     def __init__(self, space: Space, seed: int = 0) -> None:
-        super().__init__(seed)
         self.space, self.seed = space, seed
         self._features: dict[int, Array] = {}
-        self._none = space.features([])
+
+    @cached_property
+    def _none(self) -> Array:
+        return self.space.features([])
+
+    @cached_property
+    def _at_random(self) -> RandomSampler:
+        return RandomSampler(self.seed)
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         """The parameters of a trial."""
@@ -46,6 +53,11 @@ class JointSampler(RandomSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         return self.point(study, trial)
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        return self._at_random.sample_independent(study, trial, param_name, param_distribution)
 
     def features(self, trials: Sequence[FrozenTrial]) -> Array:
         """What a model sees of trials, (trials, features); each is worked out once."""
