@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import time
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lock_workers import hold_and_fork
@@ -62,5 +65,33 @@ def test_few_go_through_at_once_and_whoever_left_makes_room(tmp_path: Path) -> N
 
 
 def test_where_no_file_can_be_made_everybody_goes_through(tmp_path: Path) -> None:
-    with in_turns([]), in_turns([tmp_path / "no folder" / "0"], patience=60) as leave:
+    began = time.monotonic()
+    with in_turns([], patience=60), in_turns([tmp_path / "no folder" / "0"], patience=60) as leave:
         leave()
+    assert time.monotonic() - began < 30
+
+
+def test_where_no_file_can_be_locked_everybody_goes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")  # as on a cluster's shared file system
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = os.listdir("/dev/fd")
+    with in_turns([tmp_path / "0", tmp_path / "1"], patience=60) as leave:
+        leave()
+    assert os.listdir("/dev/fd") == before
+
+
+def test_whoever_is_interrupted_on_the_way_in_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, path = fcntl.flock, tmp_path / "0"
+
+    def interrupt(descriptor: int, how: int) -> None:
+        real(descriptor, how)
+        if how & fcntl.LOCK_EX:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", interrupt)
+        with pytest.raises(KeyboardInterrupt), in_turns([path]):
+            pass
+    release(lock(path))

@@ -76,32 +76,30 @@ def in_turns(paths: Sequence[Path], patience: float = 0.1) -> Iterator[Callable[
     import fcntl
 
     end, pause, place = time.monotonic() + patience, 0.001, -1
-    try:
-        while place < 0:
-            for path in paths:
-                place = open_private(path)
-                try:
-                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    os.close(place)
-                    place = -1
-            else:
-                if time.monotonic() > end:
-                    break
-                time.sleep(pause * random.uniform(0.5, 1.5))
-                pause = min(2 * pause, 0.016)
-    except OSError:
-        pass
 
     def leave() -> None:
         nonlocal place
         if place >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.flock(place, fcntl.LOCK_UN)  # a child that was forked meanwhile has the descriptor as well
             held, place = place, -1
-            fcntl.flock(held, fcntl.LOCK_UN)  # a child that was forked meanwhile has the descriptor as well
             os.close(held)
 
     try:
+        with contextlib.suppress(OSError):  # no file can be made here, or none can be locked
+            while paths and place < 0:
+                for path in paths:
+                    place = open_private(path)
+                    try:
+                        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        leave()
+                else:
+                    if time.monotonic() > end:
+                        break
+                    time.sleep(pause * random.uniform(0.5, 1.5))
+                    pause = min(2 * pause, 0.016)
         yield leave
     finally:
         leave()
