@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import secrets
 import shutil
@@ -215,6 +216,31 @@ def test_a_server_that_dies_under_an_open_charge_debits_nothing(postgres: Server
     finally:
         postgres.start()
     assert ledger.entries() == []
+
+
+@pytest.mark.postgres
+def test_an_interrupt_while_a_write_is_left_does_not_keep_the_ledger(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(postgres_url, "icu", Budget.gdp(1.0), unit="stay")
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "roll_back", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(PIECE)  # refused: of another unit
+    gc.collect()
+    other = sa.create_engine(ledger._store.url)
+    with other.connect() as connection:
+        open_ = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'"
+        )
+        assert connection.exec_driver_sql(open_).scalar() == 0
+    other.dispose()
+    ledger.charge(Guarantee(Budget.gdp(0.001), unit="stay"))
+    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.postgres

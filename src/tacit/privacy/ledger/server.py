@@ -20,7 +20,11 @@ from tacit.errors import LedgerError
 from tacit.privacy.ledger.file import PATIENCE
 from tacit.privacy.ledger.tables import Ends, EntryRow, LedgerRow, Statements, entries, ledgers
 
-IN_TRANSACTION, FAILED = 2, 7  # as libpq says that a transaction is open, and that a statement failed
+IDLE, IN_TRANSACTION, FAILED = (
+    0,
+    2,
+    7,
+)  # as libpq says that no transaction is open, that one is, that a statement failed
 MOMENT = 0.1  # seconds after its last use in which a connection is taken to be alive
 
 # Text travels as UTF-8, whatever a database, a role or an environment prefers; and a rollback of psycopg's would else
@@ -99,6 +103,7 @@ def attend(engine: Engine) -> None:
     sa.event.listen(engine, "connect", _listen)
     sa.event.listen(engine, "checkout", partial(_ping, engine.dialect))
     sa.event.listen(engine, "checkin", _note_use)
+    sa.event.listen(engine, "reset", _leave_open)
 
 
 def _send(driver: Any, message: str, said: Callable[[], None] | None = None) -> list[Any]:
@@ -171,6 +176,12 @@ def _ping(dialect: Any, connection: Any, record: Any, proxy: Any) -> None:
 
 def _note_use(connection: Any, record: Any) -> None:
     record.info["used"] = time.monotonic()
+
+
+def _leave_open(connection: Any, record: Any, state: Any) -> None:
+    """Roll back what is open after all, when Ctrl-C comes while a write is left: others would wait for the ledger."""
+    if connection.pgconn.transaction_status != IDLE:
+        connection.rollback()
 
 
 def _listen(connection: Any, record: Any) -> None:

@@ -88,7 +88,7 @@ class Database:
                 self.url,
                 connect_args={**wait, **server.MANNERS},
                 pool_timeout=PATIENCE,
-                pool_reset_on_return=None,  # nothing is left open, see reading and turn
+                pool_reset_on_return=None,  # nothing is left open but by an interrupt, see server
             )
             server.attend(engine)
         sa.event.listen(engine, "begin", self._begin)
