@@ -20,11 +20,7 @@ from tacit.errors import LedgerError
 from tacit.privacy.ledger.file import PATIENCE
 from tacit.privacy.ledger.tables import Ends, EntryRow, LedgerRow, Statements, entries, ledgers
 
-IDLE, IN_TRANSACTION, FAILED = (
-    0,
-    2,
-    7,
-)  # as libpq says that no transaction is open, that one is, that a statement failed
+IDLE, IN_TRANSACTION, FAILED = 0, 2, 7  # as libpq says it: of transactions, and of a statement
 MOMENT = 0.1  # seconds after its last use in which a connection is taken to be alive
 
 # Text travels as UTF-8, whatever a database, a role or an environment prefers; and a rollback of psycopg's would else
@@ -32,17 +28,18 @@ MOMENT = 0.1  # seconds after its last use in which a connection is taken to be 
 MANNERS = {"client_encoding": "utf8", "prepare_threshold": None}
 
 # What each connection is told once. Doubles travel as text: 3 extra digits make them exact whatever the server's
-# default. Plans outlive the day when a table was small, so those of a charge are made by index. A commit does not wait
-# for the disk, see KEEP. Warnings are heard, though a role may have turned them off.
+# default. Plans outlive the day when a table was small, so those of a charge are made by index. Warnings are heard,
+# though a role may have turned them off.
 SETTINGS = (
     f"SET extra_float_digits = 3; SET lock_timeout = '{PATIENCE}s'; SET enable_seqscan = off; "
-    "SET client_min_messages = warning; SET synchronous_commit = off"
+    "SET client_min_messages = warning"
 )
 STRICTER = "SELECT current_setting('synchronous_commit') = 'remote_apply'"
 
 READ = "SET LOCAL enable_seqscan = on"  # see tables.scan_entries
-# A write is read committed, so that after waiting for the lock a process sees what its last holder wrote.
-BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# A write is read committed, so that after waiting for the lock a process sees what its last holder wrote. Its commit
+# does not wait for the disk, see KEEP; set for this transaction alone, lest a pooler hand it on to others.
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
 
 # A debit must outlive a power cut, or a draw could follow one that is lost. So it is committed without waiting for the
 # disk, that the next one can have the ledger; and then waited for, by many processes together, in a transaction of its
