@@ -102,14 +102,15 @@ class StudyStore:
         Guarantee. Whoever returns has seen at most ``most`` claims after its own was written. Were there more of them,
         the last to write would have seen them all, since none of those is ever withdrawn.
         Edges. A claim whose process died stays. A lower trial that waits for it gives up after ``PATIENCE`` seconds.
+        A trial that was closed before its claim was written draws nothing: who saw it finished does not look again.
         """
         mine = f"{CLAIM}:{uuid.uuid4().hex}"  # a trial object knows what the storage held when it was made, not now
         trial.set_user_attr(mine, True)
         try:
             trials = self._await_turn(trial, mine, most)
         except BaseException:
-            trial.set_user_attr(mine, False)  # withdrawn: nothing was drawn, and nothing will be
             self.study._thread_local.cached_all_trials = None
+            trial.set_user_attr(mine, False)  # withdrawn: nothing was drawn, and nothing will be
             raise
         self.study._thread_local.cached_all_trials = trials
 
@@ -119,6 +120,7 @@ class StudyStore:
         while True:
             trials = None if most is None else self.study.get_trials(deepcopy=False)
             stored = self.study._storage.get_trial(trial._trial_id) if trials is None else trials[trial.number]
+            self.study._storage.check_trial_is_updatable(trial._trial_id, stored.state)  # Optuna looked before it wrote
             if has_claim({key: value for key, value in stored.user_attrs.items() if key != mine}):
                 raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
             if trials is None or most is None or self._count(trials) <= most:
@@ -133,8 +135,8 @@ class StudyStore:
         """Wait for draws that other processes have claimed and not told yet; once for one whose process died."""
         while True:
             trials = self.study._thread_local.cached_all_trials = self.study.get_trials(deepcopy=False)
-            now, untold = time.monotonic(), (t.number for t in trials if not t.state.is_finished() and is_claimed(t))
-            if all(now >= self._until.setdefault(number, now + PATIENCE) for number in untold):
+            now, untold = time.monotonic(), [t.number for t in trials if not t.state.is_finished() and is_claimed(t)]
+            if now >= max([self._until.setdefault(number, now + PATIENCE) for number in untold], default=now):
                 return
             time.sleep(PAUSE)
 
