@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import optuna
 import pytest
-from claims_stores import Kind, StudyInMemory, StudyInPostgres, StudyInSQLite, T
+from claims_stores import Kind, StudyInMemory, StudyInPostgres, StudyInSQLite, T, fork
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
@@ -156,6 +157,32 @@ def test_processes_that_died_together_are_waited_for_together(tmp_path: Path, mo
     begun = time.monotonic()
     claims.store.await_others()  # type: ignore[attr-defined]
     assert 1.0 <= time.monotonic() - begun < 2.0
+
+
+def test_what_was_numbered_ahead_is_drawn_though_others_claimed_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.privacy.claims.AHEAD", 1)
+    monkeypatch.setattr("tacit.privacy.claims.SOON", 60.0)
+    kind = StudyInSQLite(tmp_path)
+    with kind.ledger() as ledger:
+        claims = kind.open(ledger)
+        kind.draw_all(claims, 2)  # the second is numbered together with the third
+
+        def draw_elsewhere() -> None:
+            with kind.ledger() as theirs:
+                other = kind.open(theirs)
+                trials = [kind.key(other, 0) for _ in range(T)]  # evaluated before any of them is drawn
+                for trial in trials:
+                    with contextlib.suppress(BudgetRefused):
+                        other.draw(trial, lambda: 0, kind.note)
+
+        child = fork.Process(target=draw_elsewhere)
+        child.start()
+        child.join()
+        assert (kind.drawn, claims.store.count_claims() > T, claims.left()) == (T - 1, True, 1)
+        assert len(kind.draw_all(claims, 2)) == 1
+    assert kind.drawn == T
 
 
 def test_an_interrupted_claim_is_withdrawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ class Observations(Claims):
         """``left``, as far as this thread has read the study since its last trial: before the work, which a claim
         follows."""
         assert isinstance(self.store, StudyStore)
-        return 0 if self._exhausted else max(0, self.terms.draws - self.store.expect_claims())
+        return 0 if self._exhausted else max(self.in_hand(), self.terms.draws - self.store.expect_claims())
 
     def await_others(self) -> None:
         """Wait for what processes beside this one are about to tell, so that all answer from the same observations."""

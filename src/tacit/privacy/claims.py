@@ -105,7 +105,12 @@ class Claims:
         """Draws still to be made."""
         if self._exhausted or self.promise.draws is None:
             return 0
-        return max(0, self.promise.draws - self.store.count_claims())
+        return max(self.in_hand(), self.promise.draws - self.store.count_claims())
+
+    def in_hand(self) -> int:
+        """Draws that the ledger has numbered for this process: they are its own, whatever others claim in vain."""
+        ahead = _ahead.get((self.payment.ledger, self.payment.entry)) if self.payment is not None else None
+        return len(ahead.numbers) if ahead is not None else 0
 
     def exhaustion(self) -> BudgetRefused:
         """What to raise when no draw is left."""
