@@ -276,6 +276,18 @@ def test_optuna_itself_can_run_the_sampler_in_threads() -> None:
     assert len(study.best_trials) > 5
 
 
+def test_a_sampler_that_served_one_study_sees_the_points_of_another() -> None:
+    space = Space(Toy().space)
+    sampler = DParetoSampler(space, lambda ps: Toy().epsilons(ps, 0.0))
+    for u in (0.25, 0.75):
+        study = optuna.create_study(directions=["minimize", "minimize"])
+        params = space.params(np.full((1, space.dimensions), u))[0]
+        study.add_trial(
+            optuna.trial.create_trial(params=params, distributions=dict(space.distributions), values=[1.0, 0.5])
+        )
+        assert (sampler.features(study.get_trials(deepcopy=False)) == space.features([params])).all()
+
+
 def test_a_point_that_fails_twice_is_recorded_and_the_study_goes_on() -> None:
     front = discover(Breaks(), **ASKED)
     assert front.failed

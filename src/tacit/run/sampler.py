@@ -24,7 +24,7 @@ class JointSampler(BaseSampler):
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self.space, self.seed = space, seed
-        self._features: dict[int, Array] = {}
+        self._features: dict[int, tuple[Params, Array]] = {}
 
     @cached_property
     def _none(self) -> Array:
@@ -62,9 +62,10 @@ class JointSampler(BaseSampler):
     def features(self, trials: Sequence[FrozenTrial]) -> Array:
         """What a model sees of trials, (trials, features); each is worked out once."""
         for t in trials:
-            if t.number not in self._features:
-                self._features[t.number] = self.space.features([t.params])[0]
-        return np.array([self._features[t.number] for t in trials]) if trials else self._none
+            kept = self._features.get(t.number)
+            if kept is None or kept[0] is not t.params:  # a sampler may serve another study later
+                self._features[t.number] = t.params, self.space.features([t.params])[0]
+        return np.array([self._features[t.number][1] for t in trials]) if trials else self._none
 
 
 def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callable[[Trial], None]) -> Trial:
