@@ -137,6 +137,37 @@ def test_features_at_points_of_the_cube_are_those_of_their_parameters() -> None:
     np.testing.assert_allclose(space.features_at(cube), space.features(space.params(cube)), rtol=0, atol=1e-15)
 
 
+def test_points_of_another_shape_are_refused() -> None:
+    for space in (
+        Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}),
+        Space({"x": Int(0, 9), "y": Choice(["a", "b"])}),
+    ):
+        for convert in (space.params, space.features_at):
+            with pytest.raises(BadInput, match=r"points must have shape \(n, 2\), got \(3, 1\)"):
+                convert(np.full((3, 1), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (10**400, "between 1 and 1234567 must be a number"),
+        ([2], "between 1 and 1234567 must be a number"),
+        (2.5, "between 1 and 1234567 must be a whole number"),
+    ],
+)
+def test_a_value_that_a_parameter_cannot_have_is_refused_by_its_range(y: object, words: str) -> None:
+    space = Space({"x": Float(0.0, 1.0), "y": Int(1, 1234567)})
+    for convert in (space.cube, space.features):
+        with pytest.raises(BadInput, match=words):
+            convert([{"x": 0.5, "y": y}])
+
+
+def test_a_wide_range_beside_a_log_scale_is_no_warning() -> None:
+    space = Space({"x": Float(1e-300, 1e300), "y": Float(0.1, 1.0, log=True)})
+    with np.errstate(all="raise", under="ignore"):
+        assert space.cube([{"x": 1e300, "y": 0.1}]).tolist() == [[1.0, 0.0]]
+
+
 def test_whole_and_real_numbers_may_go_in_steps() -> None:
     space = Space({"k": Int(10, 100, step=40), "x": Float(0.0, 1.0, step=0.25)})
     seen = space.params(np.random.default_rng(0).random((400, 2)))

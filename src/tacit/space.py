@@ -128,14 +128,11 @@ class Space:
 
     def params(self, cube: ArrayLike) -> list[Params]:
         """Points of the cube, shape (n, dimensions), as parameters."""
-        points = np.atleast_2d(np.asarray(cube, float))
-        if points.shape[1] != self.dimensions:
-            raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
-        columns = self._numbers.decode(self._numbers_of(points))
+        columns = self._numbers.decode(self._numbers_of(points := self._points(cube)))
         for name, (k, options) in self._choices.items():
             columns[name] = [options[i] for i in _stretch(points[:, k], options)]
-        names = self.names
-        return [dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True)]
+        rows = zip(*(columns[name] for name in self.names), strict=True)
+        return [dict(zip(self.distributions, row, strict=True)) for row in rows]
 
     def cube(self, params: Sequence[Mapping[str, Any]]) -> Array:
         """Parameters as points of the cube, shape (n, dimensions)."""
@@ -156,11 +153,18 @@ class Space:
 
     def features_at(self, cube: Array) -> Array:
         """``features(params(cube))`` for points (n, dimensions) of the cube, but for rounding, and quicker."""
+        cube = self._points(cube)
         blocks = {
             name: np.array([[_same(v, o) for o in options] for v in options], float)[_stretch(cube[:, k], options)]
             for name, (k, options) in self._choices.items()
         }
         return self._join(self._numbers.round(self._numbers_of(cube)), blocks)
+
+    def _points(self, cube: ArrayLike) -> Array:
+        points = np.atleast_2d(np.asarray(cube, float))
+        if points.shape[1] != self.dimensions:
+            raise BadInput(f"points must have shape (n, {self.dimensions}), got {points.shape}")
+        return points
 
     def _numbers_of(self, cube: Array) -> Array:
         """The coordinates of numbers, (n, numbers)."""
@@ -317,9 +321,8 @@ class _Numbers:
         """The coordinates of these parameters, (n, numbers); each must be a value that its parameter can have."""
         names = self.names
         try:
-            rows = [[p[name] for name in names] for p in params]
-            x = np.array(rows, float).reshape(len(rows), len(names))
-        except (KeyError, TypeError, ValueError):
+            x = np.array([[p[name] for name in names] for p in params], float).reshape(len(params), len(names))
+        except (KeyError, TypeError, ValueError, OverflowError):
             for name in names:
                 _column(name, params)
             raise self._refusal("{0} must be a number", [not _are_numbers(_column(n, params)) for n in names]) from None
@@ -342,22 +345,22 @@ class _Numbers:
         if self._is_plain:
             return np.asarray((x - self.start) / (self.end - self.start))
         width = np.where(self._fixed, 1.0, self.end - self.start)
-        with np.errstate(divide="ignore", invalid="ignore"):  # of those that are not on a log scale
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of those that are not on a log scale
             logs = np.log(x / self.start) / np.log(self.end / self.start)
         placed = np.where(self.log, logs, (x - self.start) / width)
         return np.asarray(np.where(self._fixed, 0.5, placed))
 
     def _refusal(self, rule: str, broken: Sequence[bool] | NDArray[np.bool_]) -> BadInput:
         k = int(np.argmax(broken))
-        return BadInput(rule.format(f"a value between {self.low[k]:g} and {self.high[k]:g}"))
+        form = ".0f" if self.whole[k] else "g"
+        return BadInput(rule.format(f"a value between {self.low[k]:{form}} and {self.high[k]:{form}}"))
 
 
 def _are_numbers(values: list[Any]) -> bool:
     try:
-        np.asarray(values, float)
-    except (TypeError, ValueError):
+        return np.asarray(values, float).ndim == 1
+    except (TypeError, ValueError, OverflowError):
         return False
-    return True
 
 
 def _column(name: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
