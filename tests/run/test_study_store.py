@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import optuna
@@ -149,14 +149,19 @@ def test_a_trial_that_was_closed_while_its_claim_was_written_draws_nothing(
 
 
 def test_processes_that_died_together_are_waited_for_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_store, "PATIENCE", 1.0)
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(study_store, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
     kind = StudyInMemory(tmp_path)
     claims = kind.open()
     for trial in [kind.key(claims, 0) for _ in range(T)]:
         trial.set_user_attr(f"{CLAIM}:of the dead", True)
-    begun = time.monotonic()
     claims.store.await_others()  # type: ignore[attr-defined]
-    assert 1.0 <= time.monotonic() - begun < 2.0
+    assert now == pytest.approx(study_store.PATIENCE, abs=2 * study_store.PAUSE)
 
 
 def test_what_was_numbered_ahead_is_drawn_though_others_claimed_in_vain(
