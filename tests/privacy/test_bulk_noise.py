@@ -250,6 +250,17 @@ def test_a_forked_process_adds_a_seed_of_its_own_before_it_draws() -> None:
     os.close(read), os.close(write)
 
 
+def test_so_does_one_that_was_forked_before_the_first_draw() -> None:
+    code = (
+        "import os, ssl; from tacit.privacy import random_words as w\n"
+        "ssl.RAND_bytes(8)  # something else has used the generator\n"
+        "if child := os.fork(): os.waitpid(child, 0); print(w._copied)\n"
+        "else: print(w._copied, flush=True); w.random_words(1); print(w._copied, flush=True); os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "False"]
+
+
 def test_threads_draw_other_numbers() -> None:
     with ThreadPoolExecutor(8) as pool:
         rows = list(pool.map(lambda _: bulk.gaussian_integers(2.0**56, 500), range(32)))

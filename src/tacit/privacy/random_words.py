@@ -55,11 +55,13 @@ def _generator() -> tuple[Bytes, Callable[[bytes], None]]:
         import ssl
     except ImportError:
         return os.urandom, lambda seed: None
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_mark_copy)
     return ssl.RAND_bytes, lambda seed: ssl.RAND_add(seed, float(len(seed)))
 
 
 def _mark_copy() -> None:
     global _copied
     _copied = True
+
+
+if hasattr(os, "register_at_fork"):  # here and not at the first draw: the parent may have used OpenSSL for other things
+    os.register_at_fork(after_in_child=_mark_copy)
