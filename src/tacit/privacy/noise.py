@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput
+from tacit.privacy.branchless import flush
 from tacit.privacy.bulk_noise import BLOCK, DISTANCE, gaussian_integers, laplace_integers
 from tacit.privacy.steady_laplace import add_laplace
 from tacit.privacy.weighted_choice import draw_index
@@ -154,17 +155,18 @@ def fit_lattice(scale: float, noise: Source) -> int:
 def on_lattice(values: Array, scale: float, draw: Callable[[float, int], Integers]) -> Array:
     """Values rounded to the nearest point of the lattice, plus noise on it: the law that OpenDP's map is about."""
     k = fit_lattice(scale, BULK)
+    most = math.ldexp(REACH, k)
     noisy = np.array(values, float, order="C").ravel()
     for start in range(0, noisy.size, BLOCK):  # a part at a time, which stays in the cache
-        steps = noisy[start : start + BLOCK]
-        with np.errstate(over="ignore"):  # a warning would tell of the values
-            steps *= 2.0**-k  # a power of two: exact, or infinite and then cut
+        part = noisy[start : start + BLOCK]
+        np.minimum(part, most, out=part)
+        np.maximum(part, -most, out=part)
+        steps = flush(part, 2.0 ** (k - 2))
+        steps *= 2.0**-k  # a power of two: exact
         np.rint(steps, out=steps)
-        np.minimum(steps, REACH, out=steps)
-        np.maximum(steps, -REACH, out=steps)
         whole = steps.astype(np.int64)
         whole += draw(math.ldexp(scale, -k), steps.size)
-        np.multiply(whole, 2.0**k, out=steps)
+        np.multiply(whole, 2.0**k, out=part)
     return noisy.reshape(np.shape(values))
 
 

@@ -18,6 +18,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.branchless import choose
+
 WORD, DRAW = 64, 128  # bits of a word, and of a draw
 UNIT = 1 << 192
 TAIL = 11  # a table reaches this many scales to each side: what lies beyond has probability 2^-91
@@ -51,8 +53,7 @@ class NoiseTable:
         own = lower < self.low.take(index, mode="clip")
         own &= drawn == threshold
         own |= drawn < threshold
-        chosen: NDArray[np.int64] = np.where(own, cell, other).view(np.int64)
-        return chosen
+        return choose(own, cell, other).view(np.int64)
 
 
 def gaussian_table(square: Fraction) -> NoiseTable:

@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.branchless import flush
 from tacit.privacy.random_words import Bytes, Words, random_words
 
 Array = NDArray[np.float64]
@@ -78,8 +79,9 @@ def add_laplace(values: Array, scale: float, k: int, *, source: Bytes | None = N
 
     Guarantee. The law is exact: pure epsilon, as in docs/proofs/additive-noise.md. But with probability below 2^-122 a
     number, how long a draw takes depends on how many values there are alone: docs/proofs/steady-laplace.md.
-    Edges. Values are finite; 2^k is between 2^-1010 and 2^1010, and the scale below 2^48 steps. What exceeds the
-    largest float, in steps or noisy, counts as that. Where the generator fails, GeneratorFailed, and no value is given.
+    Edges. Values are finite. Refused: 2^k beyond 2^-1010 and 2^1010, a scale below 2^-7 or from 2^46 steps on. What
+    exceeds the largest float, in steps or noisy, counts as that. Where the generator fails, GeneratorFailed, and no
+    value is given.
 
     >>> add_laplace(np.zeros((2, 3)), 1.0, -40).shape
     (2, 3)
@@ -93,19 +95,18 @@ def add_laplace(values: Array, scale: float, k: int, *, source: Bytes | None = N
 
 def add(values: Array, blocks: Integers, above: Integers, k: int, digits: int) -> Array:
     """(steps + blocks 2^digits + above) 2^k as a float: a function of that sum alone, and the nearest below 2^100."""
-    unit = 2.0**digits
-    with np.errstate(over="ignore"):  # a warning would tell of the values
-        steps = np.where(np.abs(values) < 2.0 ** (k - 2), 0.0, values) * 2.0**-k  # a power of two: exact, or infinite
-        steps = cut(np.rint(steps))
-        high = np.floor(steps / unit)
-        low = (steps - high * unit).astype(np.int64) + above  # both exact
-        carried = high + (blocks + (low >> digits))
-        return cut(cut(carried * unit + (low & ((1 << digits) - 1))) * 2.0**k)
+    unit = 2.0**digits  # each product by a power of two is exact, and cut before it where it would be infinite
+    steps = np.rint(flush(cut(values, MOST * 2.0 ** min(k, 0)), 2.0 ** (k - 2)) * 2.0**-k)
+    high = np.floor(steps / unit)
+    low = (steps - high * unit).astype(np.int64) + above  # both exact
+    carried = cut(high + (blocks + (low >> digits)), MOST / unit)
+    noisy: Array = cut(carried * unit + (low & ((1 << digits) - 1)), MOST * 2.0 ** min(-k, 0)) * 2.0**k
+    return noisy
 
 
-def cut(values: Array) -> Array:
-    """Infinite values become the largest float."""
-    within: Array = np.maximum(np.minimum(values, MOST), -MOST)
+def cut(values: Array, most: float) -> Array:
+    """What is further from 0 than ``most`` becomes that."""
+    within: Array = np.maximum(np.minimum(values, most), -most)
     return within
 
 

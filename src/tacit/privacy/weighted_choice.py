@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.branchless import flush
 from tacit.privacy.random_words import Bytes, random_words
 
 Array = NDArray[np.float64]
@@ -53,9 +54,9 @@ def draw_index(scores: Array, scale: float, *, source: Bytes | None = None) -> i
 def weigh(scores: Array, scale: float) -> Limbs:
     """The weight of each candidate, exactly as it is used, in units of 2^-160; shape (LIMBS, candidates)."""
     h = 0.5 * scale * LOG2
-    flat = np.where(np.abs(scores) < TINY, 0.0, scores)
+    flat = flush(scores, TINY)
     below = np.minimum(0.5 * flat.max() - 0.5 * flat, (FLOOR + 1) * h)  # cannot overflow
-    y = np.minimum(np.where(below < NEAR * h, 0.0, below) / h, FLOOR)
+    y = np.minimum(flush(below, NEAR * h) / h, FLOOR)
     whole = np.floor(y)
     y -= whole
     w = np.full(y.shape, TERMS[0])
