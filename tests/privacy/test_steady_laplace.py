@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.errors import GeneratorFailed
+from tacit.errors import BadInput, GeneratorFailed
 from tacit.privacy import steady_laplace as s
 from tacit.privacy.noise import FINENESS, float_noise
 
@@ -220,6 +220,32 @@ def test_values_at_the_end_of_the_floats_stay_finite() -> None:
         assert np.isfinite(noisy).all()
         assert noisy[0] > 0 > noisy[1] or k == 924
     assert s.add_laplace(np.zeros((0, 3)), 1.0, -40).shape == (0, 3)
+
+
+@pytest.mark.parametrize("t", [2.0**-7, 0.5, 2.0**40, math.nextafter(2.0**46, 0)])
+def test_the_sum_is_exact_at_every_scale_that_is_accepted(t: float) -> None:
+    coins = s.coins_of(t)
+    assert coins.digits == len(coins.coins) - 2 <= 53
+    for steps, above in itertools.product((-1, 1, -3, 1 - 2**53, 2**53 - 1), (0, 1, coins.mask)):
+        [noisy] = s.add(np.array([float(steps)]), np.array([0]), np.array([above]), 0, coins.digits)
+        assert noisy == float(steps + above)
+
+
+@pytest.mark.parametrize(("scale", "k"), [(2.0**46, 0), (2.0**-8, 0), (2.0**60, 0), (2.0**-990, -1011), (1.0, 1011)])
+def test_scales_that_do_not_fit_the_lattice_are_refused(scale: float, k: int) -> None:
+    with pytest.raises(BadInput, match="Nothing was drawn"):
+        s.add_laplace(np.zeros(3), scale, k)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("kind", "far"), [("f2", 6e4), ("f4", 3e38), ("i8", -(2**63)), ("u8", 2**63), ("?", True), ("g", 1e200)]
+)
+def test_numbers_of_every_kind_are_taken_at_their_value(kind: str, far: float) -> None:
+    values = np.array([0, 1, far], kind)
+    noisy = s.add_laplace(values, 2.0**-100, -140)
+    assert noisy.dtype == np.float64
+    assert abs(noisy - values.astype(float)).max() < 2.0**-90  # beyond it: e^-1000
 
 
 def test_many_numbers_are_drawn_in_parts() -> None:

@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import BadInput
 from tacit.privacy.branchless import flush
 from tacit.privacy.random_words import Bytes, Words, random_words
 
@@ -32,6 +33,8 @@ WORDS, WORD = 2, 64  # of random bits for a coin
 BEYOND = 7  # the lower part reaches 2^7 scales: what lies above has probability e^-128 at most
 BLOCK = 1024  # numbers at a time: some 800 kB of random bits
 MOST = float(np.finfo(float).max)
+LEAST_POWER = -1010  # of a lattice's spacing 2^k: nothing that is computed is too small for the processor's quick path
+LEAST, LARGEST = 2.0**-7, 2.0**46  # of the scale, in steps: one digit or more, and no more than a float's 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +89,10 @@ def add_laplace(values: Array, scale: float, k: int, *, source: Bytes | None = N
     >>> add_laplace(np.zeros((2, 3)), 1.0, -40).shape
     (2, 3)
     """
+    if not (LEAST_POWER <= k <= -LEAST_POWER and LEAST <= math.ldexp(scale, -k) < LARGEST):
+        raise BadInput(f"scale={scale:g} does not fit a lattice of 2^{k}. Nothing was drawn")
     coins = coins_of(math.ldexp(scale, -k))
-    flat = np.ravel(values)
+    flat = np.asarray(values, np.float64).ravel()
     parts = [flat[i : i + BLOCK] for i in range(0, flat.size, BLOCK)]
     noisy = [add(part, *coins.draw(part.size, source), k, coins.digits) for part in parts]
     return np.concatenate([np.empty(0), *noisy]).reshape(np.shape(values))
