@@ -62,6 +62,7 @@ def test_every_scale_is_met_exactly_and_within_the_stated_distance(scale: float)
         assert 1 / (1 / square + k * k / done) >= bulk.ETA
         done += k * k * square
     assert done == Fraction(scale) ** 2
+    assert parts.distance == sum(table.distance for _, table in parts.terms) + (len(parts.terms) - 1) * bulk.RIPPLE
     assert parts.distance <= Fraction(bulk.DISTANCE)
     assert sum(k << table.bits for k, table in parts.terms) < 2**63  # no sum can overflow
 
@@ -119,6 +120,7 @@ def test_laplace_digits_hold_every_number_and_the_stated_distance(scale: float) 
     largest = sum(digit << (bulk.DIGIT * place) for place, digit in enumerate(tops))
     assert largest < 2**63
     assert 1 << (bulk.DIGIT * len(parts.digits)) >= 64 * scale
+    assert parts.distance > sum(table.distance for table in (parts.side, *parts.digits))  # and what lies beyond
     assert parts.distance <= Fraction(bulk.DISTANCE)
 
 
@@ -255,10 +257,14 @@ def test_so_does_one_that_was_forked_before_the_first_draw() -> None:
         "import os, ssl; from tacit.privacy import random_words as w\n"
         "ssl.RAND_bytes(8)  # something else has used the generator\n"
         "if child := os.fork(): os.waitpid(child, 0); print(w._copied)\n"
-        "else: print(w._copied, flush=True); w.random_words(1); print(w._copied, flush=True); os._exit(0)"
+        "else:\n"
+        "    seeds, draw = [], w._generator()[0]\n"
+        "    w._generator = lambda: (draw, seeds.append)\n"
+        "    w.random_words(1), w.random_words(1)\n"
+        "    print(*map(len, seeds), flush=True); os._exit(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False", "False"]
+    assert done.stdout.split() == ["48", "False"]
 
 
 def test_threads_draw_other_numbers() -> None:

@@ -16,7 +16,7 @@ from tacit.privacy.conversions import gdp_delta
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mechanisms import Gaussian, Laplace
-from tacit.privacy.noise import BULK, BULK_FINENESS, EXACT, REACH, Simulation, array_source, lattice
+from tacit.privacy.noise import BULK, BULK_FINENESS, EXACT, REACH, Exact, Simulation, array_source, lattice, on_lattice
 
 FALSE_ALARM = 1e-7
 
@@ -34,6 +34,24 @@ def test_bulk_noise_on_values_has_the_law_and_the_scale_that_were_asked_for(kind
     values = np.linspace(-50, 50, 100_000).reshape(1000, 100)
     noise = (getattr(BULK, kind)(values, 0.37) - values).ravel()
     assert stats.kstest(noise / 0.37, law.cdf).pvalue > FALSE_ALARM  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("source", [EXACT, BULK], ids=repr)
+@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
+@pytest.mark.parametrize("scale", [1e-290, 0.37, 1e290])
+def test_noise_lies_on_the_lattice_whose_rounding_is_charged_and_on_no_coarser_one(
+    source: Exact, kind: str, scale: float
+) -> None:
+    steps = np.ldexp(getattr(source, kind)(np.zeros(400), scale), -lattice(scale, source))
+    assert (steps == np.rint(steps)).all()
+    assert 100 < (steps % 2 == 1).sum() < 300  # fails by chance at a rate of 1e-22
+
+
+def test_values_are_rounded_to_the_nearest_step_before_noise_in_bulk_is_added() -> None:
+    k = lattice(1.0, BULK)
+    steps = np.array([-8.6, -1.5, -0.75, -0.5, -0.49, 0.0, 0.26, 0.5, 0.51, 1.0, 1.49, 2.5, 7.9, 2.0**40 + 1, 1e-300])
+    noisy = on_lattice(np.ldexp(steps, k), 1.0, lambda scale, size: np.full(size, 7))
+    assert (np.ldexp(noisy, -k) == np.rint(steps) + 7).all()
 
 
 @pytest.mark.filterwarnings("error")

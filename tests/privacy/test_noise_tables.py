@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bulk_parts import shares
 
+from tacit.privacy import noise_tables
 from tacit.privacy.bulk_noise import BASE, base_table
 from tacit.privacy.noise_tables import NoiseTable, gaussian_table, geometric_digit
 
@@ -58,6 +59,39 @@ def test_a_digit_is_geometric_but_for_its_distance(rate: Fraction) -> None:
         weights = [mpmath.exp(-d * mpmath.mpf(rate.numerator) / rate.denominator) for d in range(512)]
         total = mpmath.fsum(weights)
         compare(table, {d: w / total for d, w in enumerate(weights)})
+
+
+@pytest.mark.parametrize("power", [-1000, -500, -133, -132, -1, -Fraction(1, 3), -Fraction(1, 2**80)], ids=str)
+def test_a_power_is_never_too_large_and_too_small_by_less_than_three_ulp(power: Fraction) -> None:
+    with mpmath.workdps(200):
+        exact = mpmath.exp(mpmath.mpf(power.numerator) / power.denominator) * noise_tables.UNIT
+        assert 0 <= exact - noise_tables._exp(Fraction(power)) < 3
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "digit"])
+@pytest.mark.parametrize("size", [Fraction(1, 7), Fraction(3), Fraction(900)], ids=str)
+def test_weights_are_not_too_large_and_their_total_is_not_too_small(
+    kind: str, size: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[list[int], int]] = []
+    monkeypatch.setattr(noise_tables, "_table", lambda bits, first, weights, total: made.append((weights, total)))
+    with mpmath.workdps(100):
+        if kind == "gaussian":
+            gaussian_table(size)
+            powers = {x: -Fraction(x * x) / (2 * size) for x in range(-600, 601)}
+        else:
+            geometric_digit(1 / size, 9)
+            powers = {d: -d / size for d in range(512)}
+        exact = {x: mpmath.exp(mpmath.mpf(p.numerator) / p.denominator) * noise_tables.UNIT for x, p in powers.items()}
+        [(weights, total)] = made
+        first = -len(weights) // 2 if kind == "gaussian" else 0
+        assert all(weight <= exact[first + i] for i, weight in enumerate(weights))
+        law = mpmath.fsum(exact.values())
+        assert law <= total < law * (1 + mpmath.mpf(2) ** -85)
+
+
+def test_outcomes_that_fill_their_cells_exactly_have_them() -> None:
+    assert shares(noise_tables._table(2, 0, [1, 1, 1, 1], 4)) == [2**126] * 4
 
 
 def test_a_draw_takes_the_outcome_of_its_cell_below_the_threshold_and_the_other_above() -> None:

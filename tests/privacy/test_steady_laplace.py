@@ -55,7 +55,8 @@ def outcomes(t: float, digits: int, most: int) -> Iterable[tuple[int, int, mpmat
         own = mpmath.fprod(p if up else 1 - p for p, up in zip(chances[:-1], heads, strict=True))
         for many in range(most):
             more = [True] * many + [False]
-            tosses = [0 if up else FULL for up in (*heads, *more)]
+            each = zip([*chances, *chances[-1:] * many], [*heads, *more], strict=True)
+            tosses = [int(chance * 2**128) + (-1 if up else 1) for chance, up in each]  # at the coin's own threshold
             blocks, above = coins.draw(1, scripted(tosses))
             yield int(blocks[0]), int(above[0]), own * chances[-1] ** many * (1 - chances[-1])
 
@@ -67,6 +68,17 @@ def test_thresholds_are_the_chances_rounded_down(t: float) -> None:
         for row, coin in enumerate(coins.coins):
             assert threshold(coins, row) == int(mpmath.floor(chance(coin) * 2**128))
             assert s.threshold(coin, 6) == int(mpmath.floor(chance(coin) * 2**384))
+
+
+@pytest.mark.parametrize("whole", [2**126 + 1, 2**100 + 12345, 3**70, 2**127 - 1])
+def test_chances_next_to_a_whole_number_are_told_apart_by_further_digits(whole: int) -> None:
+    """At the first 72 digits 2^128 chance cannot be told from the whole number that it is just above or below."""
+    with mpmath.workdps(200):
+        log = Fraction(int(mpmath.log(mpmath.mpf(2) ** 128 / whole - 1) * 10**120), 10**120)
+        above, below = log - Fraction(1, 10**95), log + Fraction(1, 10**95)
+        for x, floor in ((above, whole), (below, whole - 1)):
+            assert int(mpmath.floor(2**128 * chance((x, 1)))) == floor
+            assert s.threshold((x, 1), 2) == floor
 
 
 @pytest.mark.parametrize("t", [0.4, 1.5, 5.25])
@@ -220,6 +232,14 @@ def test_values_at_the_end_of_the_floats_stay_finite() -> None:
         assert np.isfinite(noisy).all()
         assert noisy[0] > 0 > noisy[1] or k == 924
     assert s.add_laplace(np.zeros((0, 3)), 1.0, -40).shape == (0, 3)
+
+
+@pytest.mark.parametrize("k", [-1010, -40, 0, 1, 924, 1010])
+def test_no_noise_overflows_or_underflows(k: int) -> None:
+    values = np.repeat([s.MOST, -s.MOST, 0.0, 5e-324], 4)
+    with np.errstate(all="raise"):
+        noisy = s.add(values, np.tile([2**40, -(2**40), -1, 0], 4), np.tile([0, 1, 2**48 - 1, 1], 4), k, 48)
+    assert np.isfinite(noisy).all()
 
 
 @pytest.mark.parametrize("t", [2.0**-7, 0.5, 2.0**40, math.nextafter(2.0**46, 0)])

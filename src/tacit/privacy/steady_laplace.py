@@ -104,7 +104,7 @@ def add(values: Array, blocks: Integers, above: Integers, k: int, digits: int) -
     steps = np.rint(flush(cut(values, MOST * 2.0 ** min(k, 0)), 2.0 ** (k - 2)) * 2.0**-k)
     high = np.floor(steps / unit)
     low = (steps - high * unit).astype(np.int64) + above  # both exact
-    carried = cut(high + (blocks + (low >> digits)), MOST / unit)
+    carried = high + (blocks + (low >> digits))  # near MOST / unit far less than what a float can tell is added
     noisy: Array = cut(carried * unit + (low & ((1 << digits) - 1)), MOST * 2.0 ** min(-k, 0)) * 2.0**k
     return noisy
 
