@@ -24,6 +24,7 @@ FALSE_ALARM = 1e-6  # of each statistical test below: they reject at this p-valu
 scales = st.floats(1e-12, 1e12)
 sizes = st.sampled_from([1, 2, 33, 1000])
 ratios = st.floats(1e-3, 100)
+LONGER = [np.longdouble(1)] * (np.dtype(np.longdouble).itemsize > 8)  # on some systems it is a double
 
 
 class Untouchable:
@@ -309,3 +310,16 @@ def test_a_number_gives_a_number_and_a_vector_a_vector(make):
     assert isinstance(make(1.0, scale=1.0).release(3).value, float)
     assert make(1.0, scale=1.0).release([3]).value.shape == (1,)
     assert make(1.0, scale=1.0, size=4).release(np.zeros(4, np.float32)).value.shape == (4,)
+
+
+@pytest.mark.parametrize("value", [2**62 + 513, -(2**53), np.uint64(2**63), [1, 2**53], *LONGER])
+def test_numbers_that_a_float_would_round_are_refused(value: Any) -> None:
+    """Rounded, 2^62 + 512 and 2^62 + 513 are 1024 apart."""
+    size = np.size(value)
+    for made in (Laplace(1.0, scale=1.0, size=size), Gaussian(1.0, scale=1.0, size=size)):
+        with pytest.raises(BadInput, match=r"2\^53|double precision"):
+            made.release(value)
+    with pytest.raises(BadInput, match=r"2\^53|double precision"):
+        Exponential(1.0, scale=1.0).release(np.atleast_1d(value))
+    Laplace(1.0, scale=1.0).release(2**53 - 1)
+    Laplace(1.0, scale=1.0).release(2.0**60)

@@ -29,6 +29,7 @@ T = TypeVar("T")
 # The discrete Gaussian on a lattice 2^-26 of its scale differs from the continuous one by less than 2^-52 (a test
 # measures the square law); stating mu larger by one part in 1e9 covers this many times over.
 LATTICE = 1e-9
+WHOLE = 2.0**53  # from here on floats do not hold all whole numbers
 SIMULATED = "simulated noise from a seeded generator, no guarantee"
 
 
@@ -260,9 +261,17 @@ def _floats(value: ArrayLike) -> Any:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise ValueError
-        return array.astype(float)
+        floats = array.astype(float)
     except (TypeError, ValueError):  # NumPy's own message would show the value
         raise BadInput(f"a value to release must be made of numbers, got {type_and_shape(value)}") from None
+    if array.dtype.kind in "iu" and (np.abs(floats) >= WHOLE).any():
+        raise BadInput(
+            "whole numbers to release must be below 2^53, where floats hold every one of them: rounded, they could "
+            "move by more than the sensitivity. Use a larger unit. Nothing was released"
+        )
+    if array.dtype.itemsize > floats.dtype.itemsize:
+        raise BadInput(f"a value to release must be in double precision or below, got {array.dtype}")
+    return floats
 
 
 def _numbers(value: ArrayLike, size: int) -> Any:
