@@ -1,9 +1,7 @@
-"""Choices without a branch: what they choose, that their time does not tell, and that every sampler makes its so."""
+"""Choices without a branch: what they choose, and that every sampler makes its so."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,28 +27,6 @@ def test_one_is_chosen_where_it_is_true_and_the_other_elsewhere(rows: list[tuple
 def test_what_is_nearer_to_zero_is_zero_and_the_rest_is_as_it_was(values: list[float], least: float) -> None:
     for given_, kept in zip(values, flush(np.array(values), least).tolist(), strict=True):
         assert kept.hex() == (given_ if abs(given_) >= least else 0.0).hex()  # and never -0.0
-
-
-def fastest(act: Callable[[Any], Any], patterns: list[Any]) -> float:
-    taken = []
-    for pattern in patterns * 10:
-        start = time.perf_counter()
-        act(pattern)
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
-def test_a_random_pattern_takes_no_longer_than_a_plain_one() -> None:
-    """NumPy's ``where`` takes some six times as long."""
-    n, rng = 1 << 15, np.random.default_rng(3)
-    one, other = rng.integers(0, 2**63, (2, n)).astype(np.uint64)
-    random = [rng.random(n) < 0.5 for _ in range(20)]
-    for plain in (np.zeros(n, bool), np.ones(n, bool)):
-        assert fastest(lambda which: choose(which, one, other), random) < 2 * fastest(
-            lambda which: choose(which, one, other), [plain] * 20
-        )
-        values = [1.0 * which for which in random]
-        assert fastest(lambda x: flush(x, 0.5), values) < 2 * fastest(lambda x: flush(x, 0.5), [1.0 * plain] * 20)
 
 
 def test_no_sampler_chooses_with_a_branch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -321,5 +321,9 @@ def test_numbers_that_a_float_would_round_are_refused(value: Any) -> None:
             made.release(value)
     with pytest.raises(BadInput, match=r"2\^53|double precision"):
         Exponential(1.0, scale=1.0).release(np.atleast_1d(value))
+    mixed = [2**62 + 513, 0.5]  # rounded by NumPy as it arrives
+    for made in (Laplace(1.0, scale=1.0, size=2), Exponential(1.0, scale=1.0)):
+        with pytest.raises(BadInput, match=r"2\^53"):
+            made.release(mixed)
     Laplace(1.0, scale=1.0).release(2**53 - 1)
     Laplace(1.0, scale=1.0).release(2.0**60)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -264,7 +265,9 @@ def _floats(value: ArrayLike) -> Any:
         floats = array.astype(float)
     except (TypeError, ValueError):  # NumPy's own message would show the value
         raise BadInput(f"a value to release must be made of numbers, got {type_and_shape(value)}") from None
-    if array.dtype.kind in "iu" and (np.abs(floats) >= WHOLE).any():
+    mixed = np.array(value, object).ravel() if isinstance(value, (list, tuple)) and array.dtype.kind == "f" else ()
+    whole = floats if array.dtype.kind in "iu" else np.array([float(v) for v in mixed if isinstance(v, Integral)])
+    if (np.abs(whole) >= WHOLE).any():
         raise BadInput(
             "whole numbers to release must be below 2^53, where floats hold every one of them: rounded, they could "
             "move by more than the sensitivity. Use a larger unit. Nothing was released"
