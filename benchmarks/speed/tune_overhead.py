@@ -36,7 +36,7 @@ NAMES = ("a", "b", "c", "d")
 RECORDS, BOUNDS, BUDGET = 1000, (0.0, 1.0), tacit.Budget.gdp(1.0)
 Search = Callable[..., None]  # of trials, a turn and a storage
 TURNS = {20: 7, 100: 3}  # for each repeat; one of others
-STORED = 7  # turns of a length in memory for each in SQLite, where a trial takes longer
+STORED, FEWEST = 3, 3  # turns in memory for each in SQLite, where a trial takes longer; and at least so many
 
 
 def bowl(params: dict[str, float]) -> float:
@@ -100,13 +100,13 @@ def run(repeats: int) -> list[Figure]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for search in (searches | slow).values():
-            search(12, 0)  # warm up: what a process loads once is left out for all
+            in_folder(search, 12, stored=True)(0)  # warm up: what a process loads once is left out for all
         figures = []
         for trials in LENGTHS:
             figures += compared(searches, trials, TURNS.get(trials, 1) * repeats, "")
             figures += compared_slowly(slow, trials)
         for trials in LENGTHS:
-            figures += compared(searches, trials, max(1, TURNS.get(trials, 1) * repeats // STORED), "SQLite, ")
+            figures += compared(searches, trials, max(FEWEST, TURNS.get(trials, 1) * repeats // STORED), "SQLite, ")
         start = time.process_time()
         ours(MANY, 0)
         spent = time.process_time() - start
@@ -162,17 +162,20 @@ def fill_study(file: Path, trials: int) -> None:
             database.executemany(f"INSERT INTO {table} SELECT {columns} FROM {table} WHERE {which}", values)
 
 
+def in_folder(search: Search, trials: int, *, stored: bool) -> Callable[[int], None]:
+    """A search of a turn, in a folder of its own."""
+
+    def work(turn: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            search(trials, turn, f"sqlite:///{folder}/study.db" if stored else None)
+
+    return work
+
+
 def compared(searches: dict[str, Search], trials: int, turns: int, where: str) -> list[Figure]:
     """Milliseconds per trial of each, and ours against TPE's, for searches of one length, in turns."""
-
-    def in_folder(search: Search) -> Callable[[int], None]:
-        def work(turn: int) -> None:
-            with tempfile.TemporaryDirectory() as folder:
-                search(trials, turn, f"sqlite:///{folder}/study.db" if where else None)
-
-        return work
-
-    taken = in_turns({name: in_folder(search) for name, search in searches.items()}, turns, time.process_time)
+    works = {name: in_folder(search, trials, stored=bool(where)) for name, search in searches.items()}
+    taken = in_turns(works, turns, time.process_time)
     each = {name: [1e3 * s / trials for s in seconds] for name, seconds in taken.items()}
     middle, low, high = median_interval(each["tacit"])
     noted = "proposal, exact sum of 1,000 losses, exact noise, claim and answer"
