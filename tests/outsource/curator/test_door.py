@@ -237,6 +237,7 @@ def test_one_modeler_cannot_hold_all_connections(deaf: Any, monkeypatch: pytest.
     while served.status(served.connect(served.raw("GET /v1/study HTTP/1.1"))) == 429:
         assert time.monotonic() < end
         time.sleep(0.05)
+    stalled[1].close()  # the service would wait for it to the end
 
 
 def test_who_has_read_everything_is_not_waited_for_longer_than_others(deaf: Any) -> None:
