@@ -47,8 +47,6 @@ def test_ten_thousand_changed_bits_are_tampering_or_harmless(original: Path, fol
 def test_a_file_cut_short_is_tampering(original: Path, folder: Path, step: int) -> None:
     content = original.read_bytes()
     found = {length: outcome(copy(original, folder, content[:length])) for length in lengths(len(content), step)}
-    last = found.pop(len(content) - 1)  # a byte of an old entry may be all that is missing: verify finds that
-    assert last in ("tampered", "verify")
     assert {length: said for length, said in found.items() if said != "tampered"} == {}
 
 

@@ -199,8 +199,12 @@ def create_file(path: Path, fill: Callable[[Path], None]) -> None:
 def check_pages(connection: Connection, path: Path, *, whole: bool = False, tables: Collection[str] = TABLES) -> None:
     """LedgerTampered if pages, tables and indexes do not fit together; of a large file these tables, or the whole.
 
-    An index that says otherwise than its table hides entries from whoever looks through it.
+    An index that says otherwise than its table hides entries from whoever looks through it. SQLite reads what was cut
+    off the last page as zeros.
     """
+    pages, size = (connection.exec_driver_sql(f"PRAGMA {what}").scalar() or 0 for what in ("page_count", "page_size"))
+    if path.stat().st_size < pages * size:
+        raise damage(path, "it was cut short")
     if whole or path.stat().st_size <= WHOLE:
         said = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
     else:
