@@ -190,11 +190,8 @@ class _Evidence:
         if not n:
             return loss, slope
         likely = np.exp(theta)
-        weights, v, added = (
-            1.0 / (likely[:d] * likely[:d]),
-            float(likely[d]),
-            float(likely[-1]) if len(theta) > d + 1 else 0.0,
-        )
+        weights, v = 1.0 / (likely[:d] * likely[:d]), float(likely[d])
+        added = float(likely[-1]) if len(theta) > d + 1 else 0.0
         g, bent = self.kernel.profile(self._m, weights)
         flat, diagonal = self._K, self._diagonal
         flat[self._at] = v * g
