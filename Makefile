@@ -6,7 +6,16 @@ ONE_THREAD = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # the theme announces its successor at every start; its versions are pinned and the site is static
 MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 
-.PHONY: demo test test-all check chaos bench bench-full peers results docs links clean help
+# a few workers are quickest; WORKERS=1 or 4, ORDER=random (or its seed) and SEED=n (other draws) must pass as well
+WORKERS ?= 2
+PYTEST = $(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal -q $(if $(ORDER),--order $(ORDER)) $(if $(SEED),--seed $(SEED))
+N ?= 20
+# what the lowest versions are tested with; ray, and what is only needed to test, comes in its pinned version
+FLOORS = sklearn,postgres,service,plot,sign,parquet,excel,dask
+LOWEST = .venv-lowest/bin/python
+LOWEST_TESTS = tests/cli tests/data tests/gp tests/integrations tests/report tests/run/test_study_store.py tests/methods/test_tune.py tests/privacy/ledger/test_ledger.py tests/trainers/test_train.py
+
+.PHONY: demo test test-all shuffled lowest check mutants chaos bench bench-full peers results docs links clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -15,16 +24,29 @@ demo: .venv/.demo   ## tune a model on a private validation set, print the relea
 	.venv/bin/python examples/demo.py
 
 test: .venv/.ready   ## the tests, a few minutes
-	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 --dist worksteal -q
+	$(PYTEST)
 
 test-all: .venv/.docs   ## the tests with the slow ones, the site among them
-	$(ONE_THREAD) .venv/bin/python -m pytest -n 2 --dist worksteal -q -m ''
+	$(PYTEST) -m ''
 
-check: .venv/.ready   ## format, lint, types, layers
+shuffled: .venv/.ready   ## the tests N times (20), each time in another order; fails if any run does
+	@failed=0; for run in $$(seq $(N)); do $(PYTEST) --order random || failed=$$((failed + 1)); done; \
+	echo "$$failed of $(N) shuffled runs failed"; test $$failed = 0
+
+lowest: .venv/.ready   ## quick tests with the lowest versions that pyproject.toml declares, in .venv-lowest
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(LOWEST) tests/lowest.py pyproject.toml $(FLOORS) > .venv-lowest/constraints.txt
+	$(LOWEST) -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/constraints.txt --editable '.[$(FLOORS)]' cmaes dp-accounting hypothesis mpmath pytest pytest-xdist
+	$(ONE_THREAD) $(LOWEST) -m pytest -n $(WORKERS) --dist worksteal -q $(LOWEST_TESTS)
+	$(LOWEST) examples/demo.py
+
+check: .venv/.ready   ## format, lint, types
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/python -m pytest -q tests/test_layers.py tests/test_public_names.py
+
+mutants: .venv/.ready   ## put small faults into the modules guarantees rest on; fails if no test notices one (ALL=1, CHANGED=1, ONLY=...)
+	$(ONE_THREAD) PYTHONPATH=tests .venv/bin/python -m mutation $(if $(ALL),--all) $(if $(CHANGED),--changed) $(if $(ONLY),--only $(ONLY))
 
 chaos: .venv/.ready   ## break processes, disks, clocks, files and servers for ten minutes; fails at a violation
 	$(ONE_THREAD) .venv/bin/python -m benchmarks chaos
@@ -65,4 +87,4 @@ links: .venv/.ready   ## ask every address that the pages name; a report, it nev
 	@touch .venv/.docs
 
 clean:           ## remove what make built
-	rm -rf .venv build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -1,10 +1,10 @@
 """Run benchmarks and write their JSON; turn the JSON into pages.
 
-tacit-bench NAME [NAME ...] [--repeats N] [--out DIR]   just these
-tacit-bench --within 30                                 all that fits in 30 minutes (make bench)
-tacit-bench --full                                      all, going on where an earlier run stopped (make bench-full)
-tacit-bench --list                                      what there is, how long it takes, and what is stale
-tacit-bench --pages docs                                write the results pages and measure nothing (make results)
+python -m benchmarks NAME [NAME ...] [--repeats N] [--out DIR]   just these
+python -m benchmarks --within 30     all that fits in 30 minutes (make bench)
+python -m benchmarks --full          all, going on where an earlier run stopped (make bench-full)
+python -m benchmarks --list          what there is, how long it takes, and what is stale
+python -m benchmarks --pages docs    write the results pages and measure nothing (make results)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RESULTS = sources.HERE / "results"
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="tacit-bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("names", nargs="*", metavar="NAME", help="see --list")
     made.add_argument("--repeats", type=int, help="how often (default: what each benchmark says)")

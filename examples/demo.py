@@ -38,6 +38,7 @@ def main() -> None:
         bounds=(0.0, 1.0),
         budget=budget,
         trials=25,
+        method="observed",  # every observation is released, for the report to show
         ledger=ledger,
         out=out,
     )

@@ -27,7 +27,7 @@ def patients(n: int = 6000) -> pd.DataFrame:
 def main(folder: str = "train-out") -> None:
     out = Path(folder)
     out.mkdir(exist_ok=True)
-    ledger = tacit.Ledger.open(out / "ledger.db", "stays", tacit.Budget.approximate(2.0, 1e-5), composition="basic")
+    ledger = tacit.Ledger.open(out / "ledger.db", "stays", tacit.Budget.approximate(2.0, 1e-5))
     release = tacit.train(
         "logistic",
         patients(),

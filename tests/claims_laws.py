@@ -205,7 +205,7 @@ class ClaimsLaws:
         claims, start = kind.open(kind.ledger() if paying else None), threading.Barrier(6)
 
         def work() -> None:
-            start.wait(30)
+            start.wait(120)
             kind.draw_all(claims)
 
         threads = [threading.Thread(target=work) for _ in range(6)]

@@ -19,7 +19,7 @@ import optuna
 
 import tacit
 from tacit.errors import LedgerError
-from tacit.outsource.curator.payments import Recorded
+from tacit.outsource.curator.payments import Recorded, name_answers
 from tacit.outsource.curator.state import State
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -239,9 +239,9 @@ class StateInSQLite(Kind):
         if i in known:
             return known[i]
         value = super().draw(claims, i)
-        state.record({i: (value, claims)}, ())
-        claims.count()
-        return value
+        recorded = state.record({i: (value, claims)}, ())[0]
+        claims.name(name_answers({i: recorded[i]}))
+        return recorded[i]
 
     def copy(self, to: Path) -> Kind:
         shutil.copytree(self.folder / "state", to / "state")
@@ -389,8 +389,9 @@ def draw_and_die(kind: Kind, step: str, act: Callable[[], None] = die) -> None:
     claims = kind.open(kind.ledger(type("Ledger", (DyingLedger,), {"step": step, "act": staticmethod(act)})))
     claims.store = Dying(claims.store, step, act)
     if step == "after the count":
-        count = claims.count
-        claims.count = lambda: (count(), act())[0]  # type: ignore[method-assign, func-returns-value]
+        count, name = claims.count, claims.name
+        claims.count = lambda key: (count(key), act())[0]  # type: ignore[method-assign, func-returns-value]
+        claims.name = lambda drawn: (name(drawn), act())[0]  # type: ignore[method-assign, func-returns-value]
     if step == "before the evaluation":
         claims.draw(kind.key(claims, first), act, kind.note)
     kind.draw(claims, first)

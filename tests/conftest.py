@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
+from order import FILES, Order
 from postgres_server import Server, binaries, memory
+from seeds import USUAL, Seeds, replace_system
+
+replace_system()
 
 # What CI may skip: libraries of gigabytes, which `make test-all` covers, and what depends on the machine.
 MAY_SKIP = re.compile(
@@ -40,6 +45,23 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     return refuse_skip((yield))
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """In one line, what was not run here and how it would be."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        why = re.sub(r"^Skipped: ", "", why)
+        reasons[re.sub(r"could not import '([^'.]+).*", r"needs \1 (pip install \1)", why)] += 1
+    if reasons:
+        each = "; ".join(f"{number}: {why}" for why, number in reasons.most_common())
+        terminalreporter.write_line(f"Not run: {each}. What can be installed, .ci/run installs (as root on Debian).")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", default=USUAL, help="draw all that tests draw afresh (see tests/seeds.py)")
+    parser.addoption("--order", default=FILES, help="'random', or the seed of a random order (see tests/order.py)")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders are in memory where there is room: waiting for a disk at every commit tests nothing here.
 
@@ -47,7 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if (roomy := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", roomy)
-    settings.register_profile("tacit", deadline=None, max_examples=30 if config.option.markexpr == "not slow" else 100)
+    seed = str(config.option.seed)
+    config.pluginmanager.register(Seeds(seed), "seeds")
+    config.pluginmanager.register(Order(config), "order")
+    examples = 30 if config.option.markexpr == "not slow" else 100
+    phases = [phase for phase in Phase if phase is not Phase.explain]  # which takes minutes where a test is slow
+    settings.register_profile("tacit", deadline=None, max_examples=examples, derandomize=seed == USUAL, phases=phases)
     settings.load_profile("tacit")
 
 
@@ -57,6 +84,14 @@ def seen_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def machine_of_its_own(seen_ledgers: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each test is a machine that has seen no ledger: several charge copies of one kept file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{uuid.uuid4().hex}"))
         yield
 
 

@@ -6,12 +6,13 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
 from tacit.errors import BudgetRefused, LedgerError, LedgerTampered
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, witness
 from tacit.privacy.ledger.file import FileConnection
 from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import digest
@@ -35,8 +36,11 @@ def make_original(path: Path) -> Path:
 
 
 def copy(original: Path, folder: Path, content: bytes) -> Path:
-    """A damaged copy without its mark, as a file that came from elsewhere: the harder case."""
+    """A damaged copy without its mark, on a machine that has not seen it, as one from elsewhere: the harder case."""
     path = folder / "l.db"
+    with closing(sqlite3.connect(original)) as database:
+        for (ledger,) in database.execute("SELECT id FROM tacit_ledgers"):
+            witness.path_of(ledger).unlink(missing_ok=True)
     for old in folder.glob("l.db*"):
         old.unlink()
     path.write_bytes(content)

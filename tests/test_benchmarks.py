@@ -48,20 +48,19 @@ def test_the_command_knows_every_benchmark_by_one_name_and_no_part_of_the_system
 
 def result(**changes: Any) -> dict[str, Any]:
     figure = {"name": "speed", "value": 2.5, "unit": "x", "low": None, "high": None, "against": "goal 3", "note": ""}
-    made = {"name": "startup", "title": "One", "command": "tacit-bench startup", "repeats": 1, "seconds": 1.0}
+    made = {"name": "startup", "title": "One", "command": "python -m benchmarks startup", "repeats": 1, "seconds": 1.0}
     return {**made, "commit": "abc1234", "machine": {"cores": 2}, "figures": [{**figure, **changes}]}
 
 
 def section(load: Any, *documents: dict[str, Any]) -> list[str]:
-    """The rows of the last part of the page that belong to a benchmark."""
-    page = load("benchmarks.harness.results_page").page({d["name"]: d for d in documents}, [])
-    lines = page[page.index("## Every figure") :].split("### startup\n")[1].split("\n### ")[0].splitlines()
-    return [line for line in lines if line]
+    """The lines of a benchmark's raw table."""
+    pages = load("benchmarks.harness.results_page").pages({d["name"]: d for d in documents}, [], ["startup"])
+    return [line for line in pages["results/startup.md"].split("# startup\n")[1].splitlines() if line]
 
 
 def test_the_page_shows_ratio_goal_and_whether_it_was_met(load: Any) -> None:
     lines = section(load, result())
-    assert lines[1].startswith("`tacit-bench startup` · commit abc1234 · 1.0 s")
+    assert lines[1].startswith("`python -m benchmarks startup` · commit abc1234 · 1.0 s")
     assert lines[-1] == "| speed |  |  |  | 2.5 x | 3 | no | goal 3 |"
     assert section(load, result(low=2.0, high=3.0))[-1].startswith("| speed |  |  |  | 2.5 x (2 to 3) |")
     assert section(load, result(value=3.5))[-1] == "| speed |  |  |  | 3.5 x | 3 | yes | goal 3 |"
@@ -69,7 +68,9 @@ def test_the_page_shows_ratio_goal_and_whether_it_was_met(load: Any) -> None:
 
 def test_a_figure_taken_under_load_says_so(load: Any) -> None:
     busy, quiet = ({**result(), "others": others} for others in (1.25, 0.02))
-    assert section(load, busy)[1].startswith("**under load: other work used 1.25 of 2 cores** · `tacit-bench startup`")
+    assert section(load, busy)[1].startswith(
+        "**under load: other work used 1.25 of 2 cores** · `python -m benchmarks startup`"
+    )
     assert "load" not in section(load, quiet)[1]
 
 
@@ -97,17 +98,31 @@ def test_rivals_take_turns_and_medians_have_intervals(load: Any) -> None:
 
 def test_what_was_not_measured_is_shown_as_missing(load: Any) -> None:
     assert section(load) == [
-        f"{load('benchmarks.speed.startup').TITLE}. **Missing**: it was not run. `tacit-bench startup`"
+        f"{load('benchmarks.speed.startup').TITLE}. **Missing**: it was not run. `python -m benchmarks startup`"
     ]
     skipped = {**result(), "figures": [], "skipped": "no server"}
-    assert section(load, skipped)[0].endswith("**Missing**: no server. `tacit-bench startup`")
-    page = load("benchmarks.harness.results_page").page({}, [])
-    head, rest = page.split("## What had to be shown")
-    rows = [line for line in head.splitlines() if line.startswith("| ") and " --- " not in line]
-    assert all("| missing |" in line for line in rows if not line.startswith("| what"))
-    listed, _ = rest.split("## Every figure")
-    figures = [line for line in listed.splitlines() if line.startswith("|") and "`: " in line]
+    assert section(load, skipped)[0].endswith("**Missing**: no server. `python -m benchmarks startup`")
+    pages = load("benchmarks.harness.results_page").pages({}, [], [])
+    rows = [line for line in pages["results.md"].splitlines() if line.startswith("| [")]
+    assert len(rows) == len(NAMES)
+    assert all(line.endswith("| **missing** |") for line in rows)
+    figures = [line for line in pages["results/goals.md"].splitlines() if line.startswith("|") and "`: " in line]
     assert figures == []  # nothing is shown beside a line that has no kept figure
+
+
+def test_a_stale_figure_is_marked_and_quoted_in_no_headline(load: Any) -> None:
+    figure = {"name": "tacit --help, against Optuna", "value": 3.25, "unit": "x faster"}
+    pages = load("benchmarks.harness.results_page")
+    for current, state in ((["startup"], "| current |"), ([], "| **stale** |")):
+        text = pages.pages({"startup": result(**figure)}, [], current)["results.md"]
+        (row,) = [line for line in text.splitlines() if line.startswith("| [startup]")]
+        assert row.endswith(state)
+        assert ("**3.25x** faster" in text) == bool(current)
+        assert pages.read_current(text) == current
+
+
+def test_the_results_page_is_read_in_ten_minutes() -> None:
+    assert len((ROOT / "docs" / "results.md").read_text().split()) <= 4000
 
 
 @pytest.mark.parametrize(
@@ -308,21 +323,6 @@ def test_a_benchmark_made_of_pieces_tells_what_all_of_them_took(
     assert parts.count_pieces("long", since) == {"pieces": 3, "seconds": None}
 
 
-def test_the_installed_command_finds_a_clone_or_says_where_to_look(
-    tmp_path: Path, bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import tacit.bench
-
-    monkeypatch.chdir(bench / "src")
-    assert tacit.bench.clone() == bench
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.setattr(tacit.bench, "__file__", str(elsewhere / "lib" / "tacit" / "bench.py"))
-    monkeypatch.chdir(Path(tmp_path.anchor))
-    with pytest.raises(SystemExit, match="the benchmarks are in a clone"):
-        tacit.bench.main()
-
-
 def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
     overhead = load("benchmarks.speed.tune_overhead")
     absent = SimpleNamespace(util=SimpleNamespace(find_spec=lambda name: None))
@@ -337,7 +337,7 @@ def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPa
 def test_a_run_from_the_shell_leaves_json_with_where_it_was_measured(bench: Path) -> None:
     assert ran(bench, "good", "--repeats", "2", "--threads", "2", "--out", "elsewhere").returncode == 0
     document = json.loads((bench / "elsewhere" / "good.json").read_text())
-    assert document["command"] == "tacit-bench good --repeats 2 --threads 2"
+    assert document["command"] == "python -m benchmarks good --repeats 2 --threads 2"
     assert document["commit"]
     assert document["machine"]["numpy"] == np.__version__
     assert document["machine"]["cores"] >= 1
@@ -360,7 +360,8 @@ def test_kept_results_are_of_benchmarks_that_exist() -> None:
 def test_the_pages_are_what_the_kept_results_give(load: Any) -> None:
     """If this fails, run `make results` and commit what it writes."""
     docs = ROOT / "docs"
-    made = load("benchmarks.harness.pages").made(ROOT / "benchmarks" / "results", docs)
+    current = load("benchmarks.harness.results_page").read_current((docs / "results.md").read_text())
+    made = load("benchmarks.harness.pages").made(ROOT / "benchmarks" / "results", docs, current)
     assert {"results.md", "papers.md", "scale.md"} <= made.keys()
     differ = [name for name, text in made.items() if not (docs / name).exists() or (docs / name).read_text() != text]
     assert differ == []

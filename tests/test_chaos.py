@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_server import memory
+from postgres_server import Server, memory
 
 
 @pytest.fixture
@@ -67,6 +67,70 @@ def test_a_ledger_that_was_used_up_since_the_last_look_goes_on_with_a_new_one(
     assert account.goes_on(20)
     account.close()
     assert report.violations == []
+
+
+SEEN = "tacit.privacy.ledger.witness.read"
+MENDS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "names at the ledger": ({"tacit.privacy.ledger.draws.Draws.name": lambda *given: None}, "curators", "told twice"),
+    "one name of a file": (  # on two machines, neither of which has seen what the other did
+        {"tacit.privacy.ledger.store.check_place": lambda *given: True, SEEN: lambda path: None},
+        "files",
+        "names",
+    ),
+    "a witness by identifier": ({SEEN: lambda path: None}, "files", "copies"),
+    "pages in the log of writes": ({"tacit.privacy.ledger.file._pages_in_log": lambda path: set()}, "logs", "damaged"),
+}
+TIMES = {"curators": 2, "files": 3, "logs": 25}
+
+
+@pytest.mark.parametrize("part", TIMES)
+def test_copies_hold(load: Any, folder: Path, report: Any, part: str) -> None:
+    getattr(load("benchmarks.faults._copies"), part)(report, folder, TIMES[part])
+    assert report.violations == []
+    assert report.faults.total() >= TIMES[part]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mend", MENDS)
+def test_with_a_mend_taken_out_copies_do_not_hold(
+    load: Any, folder: Path, report: Any, mend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patches, part, words = MENDS[mend]
+    for place, without in patches.items():
+        monkeypatch.setattr(place, without)
+    getattr(load("benchmarks.faults._copies"), part)(report, folder, 8 * TIMES[part])
+    assert any(words in violation for violation in report.violations)
+
+
+@pytest.mark.slow
+def test_a_kill_that_depends_on_the_setting_holds(load: Any, folder: Path, report: Any) -> None:
+    load("benchmarks.faults._copies").settings(report, folder, 3)
+    assert report.violations == []
+
+
+def find_by_search_path(connection: Any, table: str, given: Any, shown: str) -> Any:
+    """As before tables were named in full."""
+    found = connection.exec_driver_sql("SELECT to_regclass(%(table)s)", {"table": table}).scalar()
+    return connection.exec_driver_sql("SELECT current_schema()").scalar() if found else None
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("mend", ["", "a witness by identifier", "tables named in full"])
+def test_dumps_and_schemas_hold(
+    load: Any, folder: Path, report: Any, mend: str, monkeypatch: pytest.MonkeyPatch, postgres: Server
+) -> None:
+    if mend == "tables named in full":
+        monkeypatch.setattr("tacit.privacy.ledger.server.find_schema", find_by_search_path)
+        monkeypatch.setattr("tacit.privacy.ledger.witness.Witness._agree_on_name", lambda *given: None)
+    elif mend:
+        monkeypatch.setattr("tacit.privacy.ledger.witness.read", lambda path: None)
+    elsewhere = Server()
+    try:
+        load("benchmarks.faults._copies").servers(report, folder, postgres, elsewhere, 2)
+    finally:
+        elsewhere.remove()
+    assert bool(report.violations) == bool(mend)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,24 @@ def test_a_missing_library_names_the_line_that_installs_it() -> None:
     with pytest.raises(MissingExtra, match=r"drawing needs nowhere_at_all: pip install 'tacit\[plot\]'"):
         errors.extra("nowhere_at_all.part", "plot", "drawing")
     assert errors.extra("json", "plot", "drawing").dumps is not None
+
+
+def test_an_error_knows_whether_something_was_spent_and_what_to_do() -> None:
+    refusal = errors.NoLedger("no ledger 'icu' at ledger.db: it has none.", name="icu", place="ledger.db")
+    assert (refusal.spent, refusal.message) == (False, "no ledger 'icu' at ledger.db: it has none.")
+    assert str(refusal) == f"{refusal.message} {refusal.remedy}"
+    again = pickle.loads(pickle.dumps(refusal))
+    assert (type(again), str(again), again.name, again.spent) == (errors.NoLedger, str(refusal), "icu", False)
+    assert errors.ObjectiveError("it raised").spent is None  # what was observed before is paid for
+    assert errors.ObjectiveError("it raised", spent=True).spent is True
+    assert not any(kind.spent for kind in (errors.BadInput, errors.BudgetRefused, errors.ExcessiveNoise))
+
+
+def test_every_class_is_drawn_in_the_tree() -> None:
+    kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, TacitError)]
+    assert [k.__name__ for k in kinds if f"{k.__name__} " not in str(errors.__doc__)] == []
+
+
+def test_the_nearest_word_is_offered() -> None:
+    with pytest.raises(BadInput, match=r"got method='randon'; did you mean 'random'\?"):
+        errors.choice("method", "randon", ("grid", "random"))

@@ -17,25 +17,30 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "audit/test_recorder.py": "audit/observer",
     "cli/test_curator_init.py": "cli/curator_folder",
     "cli/test_train.py": "cli/predict",
+    "cli/test_tune.py": "cli/problem",
     "gp/test_design.py": "gp/threads",
     "gp/test_exact.py": "gp/form",
+    "integrations/test_mlflow.py": "integrations/mlflow_model",
     "integrations/test_sklearn.py": "integrations/sklearn_losses",
     "report/test_notebook.py": "notebook",
-    "integrations/test_files.py": "integrations/text_files",
     "integrations/test_table.py": "integrations/predictions integrations/table_models",
-    "test_persons.py": "methods/basis",
-    "metrics/test_metrics.py": "metrics/losses metrics/metric metrics/names metrics/objective metrics/pairs "
-    "metrics/reading",
+    "data/metrics/test_metrics.py": "data/metrics/metric data/metrics/names data/metrics/objective "
+    "data/metrics/pairs data/metrics/reading",
+    "data/test_files.py": "data/text_files",
+    "data/test_schema.py": "data/matrix",
+    "laws/test_cell_law.py": "data/cells data/columns data/containers data/table",
+    "data/test_units.py": "methods/basis",
     "run/test_journal.py": "privacy/claims",
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
-    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn trainers/parts",
+    "laws/test_recorded_draws.py": "privacy/worst_pair trainers/worst_pairs",
+    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn data/split",
     "laws/test_claims_laws.py": "privacy/claim_store",
     "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
     "methods/kusner/test_kusner.py": "methods/kusner/problem",
     "methods/test_observed.py": "methods/tuned",
-    "methods/test_surrogate.py": "methods/sampler run/sampler",
+    "methods/test_optimiser.py": "methods/sampler run/sampler run/study_trials",
     "methods/test_tune.py": "run/folder",
     "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
     "outsource/curator/rows outsource/curator/tables",
@@ -50,20 +55,17 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "pareto/test_front.py": "pareto/chart",
     "planning/test_plan.py": "planning/chart planning/measured planning/recommend planning/rows planning/table "
     "methods/gibo/outlook methods/kusner/outlook",
-    "privacy/ledger/test_ledger.py": "privacy/ledger/chain privacy/ledger/file privacy/ledger/server "
-    "privacy/ledger/store",
+    "privacy/ledger/test_ledger.py": "privacy/ledger/address privacy/ledger/chain privacy/ledger/file "
+    "privacy/ledger/server privacy/ledger/store",
     "privacy/ledger/test_standby.py": "privacy/ledger/witness",
     "privacy/ledger/test_tampering.py": "privacy/ledger/tables",
-    "privacy/test_bulk_noise.py": "privacy/random_words",
     "privacy/test_lot_accounting.py": "accounting privacy/lot_calibration",
     "privacy/test_loss_distribution.py": "privacy/dominating_pairs privacy/loss_profile",
     "privacy/test_signing.py": "privacy/origin",
-    "privacy/test_selection.py": "audit/selection_attack privacy/published_selection",
+    "privacy/test_selection.py": "privacy/published_selection",
     "report/test_dashboard.py": "cli/dashboard",
     "run/test_loop.py": "run/evaluate",
     "run/test_shards.py": "run/frames",
-    "schema/test_schema.py": "schema/cells schema/matrix schema/rows",
-    "test_benchmarks.py": "bench",
     "test_locks.py": "files",
     "test_public_names.py": "__init__",
     "trainers/test_baseline.py": "trainers/preparation",
@@ -71,8 +73,8 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
     "trainers/test_ebm.py": "trainers/additive trainers/model_files",
     "trainers/test_torch_descent.py": "trainers/dense",
-    "trainers/test_train.py": "report/pages/trained trainers/descent trainers/linear_losses "
-    "trainers/search_cost trainers/secret_lots trainers/secret_search trainers/trained",
+    "trainers/test_train.py": "report/pages/trained trainers/linear_losses trainers/private_table "
+    "trainers/secret_lots trainers/secret_search trainers/trained",
 }
 
 

@@ -27,8 +27,8 @@ ALLOWED = {
     "privacy/ledger/__init__.py:recorded": "public since the first release",
     "privacy/ledger/__init__.py:spent": "public since the first release",
     "methods/search.py:observed": "the name of the method",
-    "metrics/names.py:balanced": "the name of the metric",
-    "metrics/names.py:squared": "the name of the metric",
+    "data/metrics/names.py:balanced": "the name of the metric",
+    "data/metrics/names.py:squared": "the name of the metric",
     "planning/outsourcing.py:published": "a source as a modeler knows it",
 }
 

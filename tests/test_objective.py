@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacit.data.units import PersonLosses
 from tacit.errors import BadInput, ObjectiveError
 from tacit.objective import Objective, import_object
-from tacit.persons import PersonLosses
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import BoundedMean
 from tacit.run.shards import Shards, loss_total

@@ -30,7 +30,8 @@ def watch(frame, event, _):
                 spine.append(name.removeprefix(root))
             frame = frame.f_back
 
-sys.argv = ["tacit", "tune", "--table", "t.csv", "--target", "sick", "--trials", "6", "--out", "out", "--yes", "-q"]
+sys.argv = ["tacit", "tune", "--table", "t.csv", "--target", "sick", "--trials", "6", "--out", "out",
+            "--method", "observed", "--yes", "-q"]
 sys.argv += ["--ledger", "ledger.db"]
 sys.setprofile(watch)
 try:

@@ -12,7 +12,8 @@ from each import each
 import tacit
 from tacit.methods.registry import METHODS
 from tacit.pareto import PrivateTest
-from tacit.privacy.accounting import Filter, compose
+from tacit.privacy.accounting import compose
+from tacit.privacy.filters import Filter
 from tacit.privacy.gradient_mean import GradientMean
 from tacit.privacy.mean import BoundedMean
 from tacit.trainers import SHIPPED, TRAINERS

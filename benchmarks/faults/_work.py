@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sqlite3
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,41 @@ def train_once(folder: str, ledger: str, name: str, out: str) -> None:
         )  # fmt: skip
 
     finish(work, out)
+
+
+def select_once(folder: str, out: str) -> None:
+    """A selection whose process dies with some of its settings, as for want of memory."""
+
+    def objective(params: dict[str, Any], base: Any) -> tuple[float, np.ndarray]:
+        say(out, repr(params["x"]))
+        if params["x"] < 0.3:
+            os._exit(1)
+        return params["x"], np.full(3000, params["x"])
+
+    def work() -> Any:
+        budget = Budget.approximate(2.0, 1e-5)
+        return tacit.select(objective, {"x": tacit.Float(0, 1)}, records=3000, budget=budget, runs=3, out=folder,
+                            progress=False)  # fmt: skip
+
+    finish(work, out)
+
+
+def die_in_a_charge(path: str) -> None:
+    """Leave a journal behind, as a process does that is killed after it wrote the journal and before it wrote pages."""
+    before = Path(path).read_bytes()
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")
+    database.execute("BEGIN IMMEDIATE")
+    # a charge changes the ledger's row and adds an entry: the journal has those pages as they were
+    database.execute("UPDATE tacit_ledgers SET length = length + 1, head = 'x'")
+    columns = len(database.execute("PRAGMA table_info(tacit_entries)").fetchall())
+    database.execute(f"INSERT INTO tacit_entries VALUES ({', '.join('1' * columns)})")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) SELECT i FROM n"
+    database.execute(f"CREATE TABLE spill AS SELECT i, randomblob(100) AS b FROM ({numbers})")
+    with open(path, "r+b") as file:
+        file.write(before)
+        file.truncate()
+    os._exit(0)
 
 
 def lines(path: str | Path) -> list[str]:

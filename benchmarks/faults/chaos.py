@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.postgres_server import Server, binaries, memory
 
 from benchmarks import Figure, Missing
+from benchmarks.faults import _copies as copies
 from benchmarks.faults import _curators as curators
 from benchmarks.faults import _damage as damage
 from benchmarks.faults import _ledgers as ledgers
@@ -27,12 +28,12 @@ LONG = True
 REPEATS = 1
 ALSO = ("tacit.cli.main", "tacit.cli.tune")
 SECONDS = 500  # parts finish what they began then, and begin nothing more
-GOAL = 2000
+GOAL = 4000
 SEED = 20
 Part = Callable[[Report, Path], None]
 
 
-def parts(servers: tuple[Server, Server]) -> list[Part]:
+def parts(servers: Sequence[Server]) -> list[Part]:
     """What is broken, and at most how often in each way."""
     return [
         lambda r, f: curators.on_server(r, f, servers[1], 120, 12),
@@ -50,6 +51,11 @@ def parts(servers: tuple[Server, Server]) -> list[Part]:
         lambda r, f: runs.killed_commands(r, f, 20),
         lambda r, f: standbys.fail_over(r, f, 20),
         lambda r, f: standbys.fall_behind(r, f, 8),
+        lambda r, f: copies.curators(r, f, 150),
+        lambda r, f: copies.files(r, f, 300),
+        lambda r, f: copies.servers(r, f, servers[2], servers[3], 40),
+        lambda r, f: copies.logs(r, f, 600),
+        lambda r, f: copies.settings(r, f, 30),
         lambda r, f: damage.ledgers(r, f, 1200, 200),
         lambda r, f: damage.states(r, f, 250, 60),
         lambda r, f: damage.runs(r, f, "tune", 60),
@@ -61,7 +67,7 @@ def break_all(seconds: float, seed: int = SEED) -> Report:
     """Every part for so many seconds. A server that is restarted serves one part."""
     whole = Report(seed)
     before = os.environ.get("XDG_STATE_HOME")
-    servers = Server(), Server()
+    servers = [Server() for _ in range(4)]
     try:
         with tempfile.TemporaryDirectory(prefix="tacit-chaos-", dir=memory()) as place:
             os.environ["XDG_STATE_HOME"] = f"{place}/seen"  # what this machine saw of ledgers on servers

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from benchmarks.harness.papers_page import page as papers
 from benchmarks.harness.pictures import drawn
 from benchmarks.harness.reading import chosen, measured
-from benchmarks.harness.results_page import Documents, page, table
+from benchmarks.harness.results_page import Documents, table
+from benchmarks.harness.results_page import pages as results_pages
+from benchmarks.harness.runner import is_current, repeats_of
 
 FILLED = re.compile(r"(<!-- figures: (?P<spec>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -18,11 +21,11 @@ def documents(results: Path) -> Documents:
     return {p.stem: json.loads(p.read_text()) for p in sorted(results.glob("*.json"))}
 
 
-def made(results: Path, docs: Path) -> dict[str, str]:
+def made(results: Path, docs: Path, current: Collection[str]) -> dict[str, str]:
     """Every page and picture by its path below docs. A page of prose keeps its words; its tables are filled."""
     known = documents(results)
     pictures = drawn(known, results)
-    pages = {"results.md": page(known, sorted(pictures)), "papers.md": papers(known, sorted(pictures))}
+    pages = results_pages(known, sorted(pictures), current) | {"papers.md": papers(known, sorted(pictures))}
     if (docs / "scale.md").exists():
         pages["scale.md"] = filled((docs / "scale.md").read_text(), known)
     return pages | {f"pictures/{name}": svg for name, svg in pictures.items()}
@@ -34,18 +37,27 @@ def filled(text: str, known: Documents) -> str:
     def one(found: re.Match[str]) -> str:
         name, pattern = (part.strip() for part in found["spec"].split("|"))
         rows = [[r.name, measured(r), r.against, r.note] for r in chosen(known.get(name, {}), [pattern])]
-        lines = table(["what", "measured", "against", "note"], rows) if rows else [f"Missing: `tacit-bench {name}`", ""]
+        lines = (
+            table(["what", "measured", "against", "note"], rows)
+            if rows
+            else [f"Missing: `python -m benchmarks {name}`", ""]
+        )
         return found[1] + "\n" + "\n".join(lines) + found[3]
 
     return FILLED.sub(one, text)
 
 
 def write(results: Path, docs: Path) -> None:
-    pages = made(results, docs)
-    (docs / "pictures").mkdir(parents=True, exist_ok=True)
+    kept = [path.stem for path in results.glob("*.json")]
+    pages = made(results, docs, [name for name in kept if is_current(name, results, repeats_of(name, results, None))])
+    for folder in ("pictures", "results"):
+        (docs / folder).mkdir(parents=True, exist_ok=True)
+    for old in (docs / "results").glob("*.md"):
+        if f"results/{old.name}" not in pages:
+            old.unlink()
     for old in (docs / "pictures").glob("results-*.svg"):
         if f"pictures/{old.name}" not in pages:
             old.unlink()
     for name, text in pages.items():
         (docs / name).write_text(text)
-    print(f"wrote {', '.join(n for n in pages if n.endswith('.md'))} and {len(pages)} files in all")
+    print(f"wrote results.md, papers.md, scale.md and {len(pages)} files in all")

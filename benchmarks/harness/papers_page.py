@@ -35,7 +35,7 @@ def row(r: dict[str, Any], documents: Documents, pictures: Iterable[str] = ()) -
     if r.get("figures") and not seen:
         state, why = "not measured", "the command has not been run to its end here"
     told = "; ".join(figure(f, r.get("cut", "")) for _, f in list(seen)[:MOST])
-    more = f"; {len(seen) - MOST} more in [results](results.md)" if len(seen) > MOST else ""
+    more = f"; {len(seen) - MOST} more in [results](results/{next(iter(seen))[0]}.md)" if len(seen) > MOST else ""
     return [r["exhibit"], r["shows"], state, told + more + drawn(r, pictures), why, f"`{r['command']}`"]
 
 

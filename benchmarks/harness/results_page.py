@@ -1,9 +1,10 @@
-"""The results page: headlines, what had to be shown, and every kept figure. All of it from JSON, nothing by hand."""
+"""The results page, with the state of every figure, and the raw tables beside it. All of it from kept JSON."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -31,30 +32,74 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(r) + " |" for r in (head, ["---"] * len(head), *clean)] + [""]
 
 
-def page(documents: Documents, pictures: list[str]) -> str:
+CURRENT = re.compile(r"<!-- current: (.*?) -->")
+RAW = ["---", "search:", "  exclude: true", "---", ""]  # raw tables stand beside the page; search does not index them
+
+
+def pages(documents: Documents, pictures: list[str], current: Collection[str]) -> dict[str, str]:
+    """The results page and, beside it, the raw tables: one file for each benchmark and one for what had to be shown.
+
+    Args:
+        documents: The kept results by name.
+        pictures: The names of the pictures that there are.
+        current: Benchmarks whose kept figures were measured by the code as it is. Headlines quote these alone.
+    """
+    names = sorted({*documents, *sources.names()})
+    made = {"results.md": overview(documents, current)}
+    made["results/goals.md"] = "\n".join(RAW + checklist(documents))
+    made |= {f"results/{name}.md": "\n".join(RAW + raw(name, documents.get(name), pictures)) for name in names}
+    return {path: text.rstrip() + "\n" for path, text in made.items()}
+
+
+def read_current(text: str) -> list[str]:
+    """Which benchmarks a results page took to be current when it was made."""
+    said = CURRENT.search(text)
+    return said[1].split() if said else []
+
+
+def overview(documents: Documents, current: Collection[str]) -> str:
+    """What a person reads in ten minutes: headlines from current figures, and the state of every benchmark."""
+    quoted = {name: doc for name, doc in documents.items() if name in current}
     lines = [
         "# Results",
         "",
-        "Made by `make results` from `benchmarks/results/*.json`; nothing here is typed by hand. What was not measured",
-        "is shown as missing. Times are medians of repeats, with the least and the most; ratios compare contenders",
-        "measured in one run. [Paper by paper](papers.md) says what was reproduced, [scale](scale.md) what grows how.",
+        "Made by `make results` from `benchmarks/results/*.json`; nothing here is typed by hand. Ratios compare",
+        "contenders measured in one run; times are medians of repeats. [Paper by paper](papers.md) says what was",
+        "reproduced, [scale](scale.md) what grows how, [goals](results/goals.md) what had to be shown. A figure is",
+        "stale when code that decides it changed after it was measured: headlines quote current figures alone.",
         "",
-        *headlines(documents, pictures),
-        *checklist(documents),
-        *everything(documents, pictures),
+        f"<!-- current: {' '.join(sorted(quoted))} -->",
+        "",
+        *headlines(quoted),
+        "## Every benchmark",
+        "",
+        *table(
+            ["benchmark", "what it measures", "goals met", "measured", "commit", "load", "state"],
+            [_state(name, documents.get(name), current) for name in sorted({*documents, *sources.names()})],
+        ),
     ]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines)
 
 
-def picture(name: str, words: str, pictures: list[str]) -> list[str]:
-    return [f"![{words}](pictures/{name})", ""] if name in pictures else []
+def _state(name: str, doc: dict[str, Any] | None, current: Collection[str]) -> list[str]:
+    title, link = read_header(name)["TITLE"], f"[{name}](results/{name}.md)"
+    if not doc or not doc.get("figures"):
+        return [link, title, "", "", "", "", "**missing**"]
+    judged = [r.met for r in chosen(doc, ["*"]) if r.met]
+    goals = f"{judged.count('yes')} of {len(judged)}" if judged else ""
+    others = doc.get("others")
+    load = "not watched" if others is None else "quiet" if others <= QUIET else f"{others:g} cores"
+    commit = f"{doc['commit']}{' with changes' if doc.get('dirty') else ''}"
+    return [link, title, goals, doc.get("date", ""), commit, load, "current" if name in current else "**stale**"]
 
 
-def headlines(documents: Documents, pictures: list[str]) -> list[str]:
+def headlines(documents: Documents) -> list[str]:
     asked = tomllib.loads((HERE / "headlines.toml").read_text())
-    lines = ["## Headlines", "", "### Speed, as ratios", ""]
+    lines, unquoted = ["## Headlines", "", "### Speed, as ratios", ""], set[str]()
     head = ["what", "ratio", "least to most", "goal", "met", "peer and setting", "from"]
     rows = []
+    for part in asked.values():
+        unquoted |= {s.split("|")[0].strip() for _, s in part["figures"] if not found(s, documents)}
     for words, spec in asked["speed"]["figures"]:
         rows += [
             [
@@ -67,20 +112,22 @@ def headlines(documents: Documents, pictures: list[str]) -> list[str]:
                 f"`{name}`",
             ]
             for name, r in found(spec, documents)
-        ] or [[words, "missing", "", "", "", "", f"`{spec.split('|')[0].strip()}`"]]
-    lines += table(head, rows) + picture("results-speed.svg", "How many times faster, against each peer", pictures)
+        ]
+    lines += table(head, rows)
     lines += ["### Utility at equal guarantee", ""]
     rows = []
     for words, spec in asked["utility"]["figures"]:
         rows += [
             [words, measured(r), shown(r.paper), shown(r.goal), r.met, f"`{name}`"]
             for name, r in found(spec, documents)
-        ] or [[words, "missing", "", "", "", f"`{spec.split('|')[0].strip()}`"]]
+        ]
     lines += table(
         ["what", "measured (spread or 95% interval, as its note says)", "paper", "goal", "met", "from"], rows
     )
-    lines += picture("results-kusner.svg", "Regret against epsilon, 1,000 candidates", pictures)
-    return lines + picture("results-which.svg", "Regret against dimensions at equal guarantee", pictures)
+    if unquoted:
+        listed = ", ".join(f"`{name}`" for name in sorted(unquoted))
+        lines += [f"Not quoted, since their figures are stale or missing: {listed}.", ""]
+    return lines
 
 
 def _which(r: Row) -> str:
@@ -113,11 +160,11 @@ def _peer(words: str, r: Row, doc: dict[str, Any]) -> str:
 
 def checklist(documents: Documents) -> list[str]:
     asked = tomllib.loads((HERE / "must_show.toml").read_text())
-    lines = ["## What had to be shown", ""]
+    lines = ["# What had to be shown", ""]
     lines += ["Each line was set beforehand. A line that no kept figure answers says *missing*.", ""]
     for group in asked["group"]:
         rows = [row for item in group["item"] for row in _item(item, documents)]
-        lines += [f"### {group['title']}", "", *table(["what", "figure", "measured", "goal or claim", "met"], rows)]
+        lines += [f"## {group['title']}", "", *table(["what", "figure", "measured", "goal or claim", "met"], rows)]
     return lines
 
 
@@ -165,24 +212,19 @@ def tests(spec: str) -> int:
     return len(pattern.findall(file.read_text()))
 
 
-def everything(documents: Documents, pictures: list[str]) -> list[str]:
-    lines = ["## Every figure", ""]
-    for name in sorted({*documents, *sources.names()}):
-        doc = documents.get(name)
-        lines += [f"### {name}", ""]
-        if not doc or not doc.get("figures"):
-            why = (doc or {}).get("skipped", "it was not run")
-            lines += [f"{read_header(name)['TITLE']}. **Missing**: {why}. `tacit-bench {name}`", ""]
-            continue
-        lines += [f"{doc['title']}.", "", _made(doc), ""]
-        head = ["what", "ours", "paper", "peer", "ratio", "goal", "met", "held against; note"]
-        lines += table(head, [_cells(r) for r in chosen(doc, ["*"])])
-        for file in pictures:
-            if file.startswith(f"results-{name}-"):
-                lines += [
-                    f"![{name}: {file.removeprefix(f'results-{name}-').removesuffix('.svg')}](pictures/{file})",
-                    "",
-                ]
+def raw(name: str, doc: dict[str, Any] | None, pictures: list[str]) -> list[str]:
+    """Every kept figure of a benchmark, with its pictures."""
+    lines = [f"# {name}", ""]
+    if not doc or not doc.get("figures"):
+        why = (doc or {}).get("skipped", "it was not run")
+        return [*lines, f"{read_header(name)['TITLE']}. **Missing**: {why}. `python -m benchmarks {name}`"]
+    lines += [f"{doc['title']}.", "", _made(doc), ""]
+    head = ["what", "ours", "paper", "peer", "ratio", "goal", "met", "held against; note"]
+    lines += table(head, [_cells(r) for r in chosen(doc, ["*"])])
+    for file in pictures:
+        if file.startswith(f"results-{name}-"):
+            what = file.removeprefix(f"results-{name}-").removesuffix(".svg")
+            lines += [f"![{name}: {what}](../pictures/{file})", ""]
     return lines
 
 

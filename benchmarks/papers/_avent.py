@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers import _dpareto
+from benchmarks.papers._renyi import INTEGERS, LARGE, RenyiBound, large_log_moment, log_moments
 from tacit.gp.threads import one_thread
-from tacit.privacy.subsampling import INTEGERS, LARGE, large_log_moment, log_moments
 from tacit.space import Array, Float, Params, Space
 from tacit.trainers.dp_sgd import _fast_coins
 from tacit.trainers.linear import Update, clipped_sums
@@ -55,7 +55,7 @@ def old_epsilons(noise: Array, rate: Array, steps: Array, delta: float) -> Array
 class Reading:
     """One way to read the experiment: what the noise's range means, where weights start, which bound."""
 
-    kind: type
+    kind: Any
     deviation: bool  # the range 0.1 to 16 is of the noise's deviation, not of its variance
     random_start: bool
     accounting: str = "published"  # or "half noise", the same of half the noise; "renyi" and "tight" are ours
@@ -81,8 +81,9 @@ class Reading:
 
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         made = model(self.kind)
-        if self.accounting in ("renyi", "tight"):
-            made.accounting = self.accounting
+        if self.accounting == "renyi":
+            return RenyiBound.epsilons(made, params, delta)
+        if self.accounting == "tight":
             return np.asarray(made.epsilons(params, delta))
         s = made._steps(params)
         noise = s.noise / 2 if self.accounting == "half noise" else s.noise

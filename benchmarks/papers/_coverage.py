@@ -20,10 +20,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 import tacit
-from tacit.integrations.sklearn import split_rows
+from tacit.data.split import divide_rows, hold_out
 from tacit.methods.tuned import Tuned
 from tacit.privacy.noise import Simulation
-from tacit.trainers.parts import divide_rows
 from tacit.trainers.train import SHARES
 
 RECORDS, RATE, MU = 500, 0.1, 0.5
@@ -71,7 +70,7 @@ def plain_params(params: dict[str, Any]) -> dict[str, Any]:
 
 def judge(value: Tuned, exact: float, true: float = RATE) -> Covered:
     """By what is printed: the score as a metric, with its intervals."""
-    score, told = value.metric_score, value.metric_intervals()
+    score, told = value.score, value.intervals()
     assert score is not None
     return Covered(abs(score - exact) <= told[0][1], abs(score - true) <= told[-1][1])
 
@@ -161,7 +160,7 @@ def searched(method: str, scoring: str, seed: int) -> Covered:
         random_state=seed,
         noise=Simulation(seed),
     ).fit(X, y)
-    hidden = split_rows(check_random_state(seed), n, 0.5)[1]
+    hidden = np.sort(hold_out(n, 0.5, check_random_state(seed))[1].rows)
     model = Guess(**search.best_params_).fit(X, y)
     if scoring == "auc":
         exact, true = float(roc_auc_score(y[hidden], model.decision_function(X[hidden]))), true_auc()

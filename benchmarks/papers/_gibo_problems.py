@@ -44,7 +44,6 @@ class Silent:
     """No noise: the non-private limit. Not for releases."""
 
     simulated = True
-    distance = 0.0
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return value

@@ -18,8 +18,9 @@ import numpy as np
 
 from benchmarks.papers._gibo_moves import MOVES, Move
 from benchmarks.papers._gibo_problems import Problem
+from tacit.gp.design import Design
 from tacit.methods.gibo import GradientSearch
-from tacit.methods.gibo.design import DescentSettings, Design, Designs, clipping_of, path_share
+from tacit.methods.gibo.design import DescentSettings, Designs, clipping_of, path_share
 from tacit.methods.pool import Choice
 from tacit.methods.task import Task
 from tacit.objective import Objective

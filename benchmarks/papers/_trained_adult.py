@@ -73,19 +73,20 @@ def composed(trainer: str, runs: int = 10) -> Way:
             return Base(mu, tabulate(GaussianProfile(mu), floor=self.floor))
 
     def way(table: Any, others: Any) -> float:
-        usual, law = training.SearchCost, training.make_law
+        module: Any = training
+        usual, law = module.SearchCost, module.make_law
         try:
-            training.SearchCost, training.make_law = Composed, lambda n: Fixed(runs)  # type: ignore[misc, assignment]
+            module.SearchCost, module.make_law = Composed, lambda n: Fixed(runs)
             return search(trainer, runs)(table, others)
         finally:
-            training.SearchCost, training.make_law = usual, law  # type: ignore[misc]
+            module.SearchCost, module.make_law = usual, law
 
     return way
 
 
 def peer_regression(table: Any, others: Any) -> float:
     """diffprivlib's logistic regression, pure epsilon = 1; ranges and words are given to it for nothing."""
-    from tacit.schema import Schema
+    from tacit.data.schema import Schema
     from tacit.trainers.preparation import Preparation
 
     rows = table.drop(columns="income")

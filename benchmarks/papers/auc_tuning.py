@@ -102,13 +102,13 @@ def _once(table: Any, model: str, seed: int) -> dict[str, float]:
     lost = 100 * (fitted.at(public)[2] - np.array([fitted.at(p)[2] for p in listed]))
     means = np.array([fitted.at(p)[0].mean() for p in listed])
     weights = np.exp(-(means - means.min()) / release.details["choice_noise"])
-    exact, reach = fitted.at(release.params)[1], release.metric_intervals()[0][1]
+    exact, reach = fitted.at(release.params)[1], release.intervals()[0][1]
     return {
         "lost": float(weights @ lost / weights.sum()),
         "drawn": 100 * (fitted.at(public)[2] - fitted.at(release.params)[2]),
         "typical": float(np.median(lost)),
-        "off": abs(float(release.metric_score or 0.0) - exact),
-        "covered": float(abs(float(release.metric_score or 0.0) - exact) <= reach),
+        "off": abs(float(release.score or 0.0) - exact),
+        "covered": float(abs(float(release.score or 0.0) - exact) <= reach),
         "reach": reach,
         "auc": fitted.at(public)[2],
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def rows_of(d: int, seed: int) -> np.ndarray:
 
 def tables(X: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     n, d = X.shape
-    told = {"delta": 1e-5, "noise": Simulation(seed)}
-    made = {
+    told: dict[str, Any] = {"delta": 1e-5, "noise": Simulation(seed)}
+    made: dict[str, Any] = {
         "published projection, singular values as they are": PublishedProjection(
             n, d, epsilon=1e3, dimensions=10, insist=ATTACK, **told
         ),

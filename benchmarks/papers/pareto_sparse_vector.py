@@ -117,7 +117,7 @@ def fewest(truth: np.ndarray, reference: tuple[float, float]) -> int:
     """Points of the exact front, the most gained each time, until 99% of it is there."""
     front, chosen = truth[nondominated(truth)], np.empty((0, 2))
     while hypervolume(chosen, reference) < 0.99 * hypervolume(front, reference):
-        gained = Staircase.of(chosen, reference).gained(front[:, 0], front[:, 1])
+        gained = Staircase.of(chosen, reference).gain(front[:, 0], front[:, 1])
         chosen = np.vstack([chosen, front[np.argmax(gained)]])
     return len(chosen)
 

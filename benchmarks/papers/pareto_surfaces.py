@@ -136,7 +136,7 @@ def told(example: Example, found: Seen) -> list[Figure]:
         for what, tested in ((f"{POINTS} random points", random), (f"{len(values)} points of DPareto", values)):
             share, title = hypervolume(tested, reference) / best, f"{name}: {what}, {where(reference)}"
             figures.append(Figure(title, share, "of the exact front", note="judged exactly"))
-    gains = Staircase.of(random, example.reference).gained(truth[:, 0], truth[:, 1])
+    gains = Staircase.of(random, example.reference).gain(truth[:, 0], truth[:, 1])
     note = f"{where(example.reference)}, judged exactly; the most on the mesh {gains.max():.3g}"
     for what, worth in found.worths.items():
         title = f"{name}: gained by the next point, {what}"

@@ -106,10 +106,10 @@ def gains(kind: type, name: str, repeats: int, accounting: str = "published", ru
     return [ours - volume(reading, piece("random", kind, name, s), runs) for s in range(repeats)]
 
 
-def gain(title: str, kind: type, found: list[float], note: str = "") -> Figure:
-    ends = (min(found), max(found)) if len(found) > 1 else (None, None)
+def gain(title: str, kind: Any, found: list[float], note: str = "") -> Figure:
+    low, high = (min(found), max(found)) if len(found) > 1 else (None, None)
     against = f"the paper's {PAPER[kind]:g}"
-    return Figure(f"{kind.name}: {title}", float(np.mean(found)), "hypervolume", *ends, against, note)  # type: ignore[attr-defined]
+    return Figure(f"{kind.name}: {title}", float(np.mean(found)), "hypervolume", low, high, against, note)
 
 
 def run(repeats: int) -> list[Figure]:

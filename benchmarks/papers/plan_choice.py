@@ -1,109 +1,86 @@
-"""Whether `tacit plan` chooses well on surfaces it was not made from: pool, staged, observed at equal guarantee.
+"""What method="auto" and ``tacit plan`` choose by: the regret of each method of ours at equal budget.
 
-Cells: n = 300 to 5,000 records and d = 2 to 10 parameters, epsilon 1, delta 1e-6, a typical setting loses 0.1 against
-the best. In each cell 20 surfaces, half with one valley, half with two basins. Their seeds are neither those that chose
-the settings of the stages (101) nor those of the plan's own table (0 and 500 on). Regret is 0 at the best known point
-and 1 at a typical one. Private observations have 50 trials, the stages 200 candidates and 50 trials, the pool 1,000
-candidates; the expectation over the coins of a pool's choice is exact.
+Surfaces are BBOB functions as losses of records, raw and log-scaled (see _bbob.py and _arms.py): twelve functions, of
+which none is among the eight that check the choice (tune_rivals). Each figure is a mean over surfaces, with one
+standard error to either side. The budget is the same for all; the number of evaluations is not.
 
-Right, as it was laid down before measuring: the mean regret of what the plan recommends exceeds the least of the three
-by no more than 0.01, or by no more than two standard errors of the difference, surface by surface. Wanted: 9 cells of
-10. Beside it, whether the stages could be the default: where they are better and worse than private observations.
+    python -m benchmarks plan_choice --repeats 12              measures: one surface a repeat and cell
+    python -m benchmarks.papers.plan_choice           writes the table that is shipped from what was measured
 """
 
 from __future__ import annotations
 
+import json
 import math
-from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import tacit
 from benchmarks import Figure
-from benchmarks.papers import plan_table
-from benchmarks.papers._gibo_problems import Problem, basins, bowl, errors, valley, waves
-from benchmarks.papers.pool_table import BUDGET, DIMENSIONS, LOOKS, MANY, RECORDS, SIZES, SPREAD, TRIALS, gumbel_noise
-from benchmarks.papers.pool_table import once as search
+from benchmarks.papers._arms import DIMENSIONS, GUMBEL, NOISE, OURS, measure
+from benchmarks.papers.plan_table import rising
+from tacit.methods.auto import ALIKE, expected_regret
 
-TITLE = "The plan's choice between pool, staged and observed, on 20 surfaces a cell that it was not made from"
+TITLE = "Regret of each method at equal budget on BBOB surfaces: what method='auto' chooses by"
 LONG = True
-REPEATS = 20
-
-KINDS, FIRST, WORKERS = (bowl, basins, valley, basins, errors, basins, waves, basins), 2000, 4
-METHODS = ("pool", "staged", "observed")
-ALIKE, ERRORS = 0.01, 2.0  # regret, and standard errors, that do not count
-NAMES = {"pool_many": "pool"}
+REPEATS = 12
+ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "benchmarks" / "results" / "plan_choice.json"
+SHIPPED = ROOT / "src" / "tacit" / "methods" / "choice.json"
 
 
-def choose(records: int, dimensions: int) -> str:
-    """What the plan recommends."""
-    asked = {"records": records, "dimensions": dimensions, "trials": TRIALS, "budget": BUDGET, "spread": SPREAD}
-    return tacit.plan(**asked).recommendation.method
+def regrets(kind: str, d: int, name: str, evaluations: int, noise: float, repeats: int) -> np.ndarray:
+    """Of each surface, (repeats,)."""
+    return np.array([measure(kind, d, seed, name, evaluations, noise)["regret"] for seed in range(repeats)])
 
 
-def draw(p: Problem, records: int, seed: int) -> float:
-    """The expected regret of a pool's choice."""
-    lost = np.array([p.regret(x) for x in p.space.sobol(MANY, seed)])
-    weights = np.exp(-(lost - lost.min()) / gumbel_noise(records))
-    return float(weights @ lost / weights.sum())
+def choose(d: int, noise: float) -> tuple[str, int]:
+    """What the shipped table chooses where 2,000 evaluations are allowed."""
+    offers = {
+        (name, size): expected_regret(name, size, d, GUMBEL * noise if name == "pool" else noise)
+        for name, size in OURS
+        if name != "middle"
+    }
+    best = min(offers.values())
+    return min((arm for arm in offers if offers[arm] <= best + ALIKE), key=lambda arm: arm[1])
 
 
-def measure(d: int, at: int, chosen: tuple[str, ...]) -> dict[tuple[str, int], float]:
-    """Regret of each method on one surface, by method and records."""
-    with threadpool_limits(1):
-        seed = FIRST + at
-        p = KINDS[at % len(KINDS)](d, RECORDS, seed)
-        regrets = {}
-        for n, look in zip(SIZES, LOOKS, strict=True):
-            regrets["pool", n] = draw(p, n, seed)
-            for method in ("staged", "observed"):
-                regrets[method, n] = search(p, method, look, seed)
-            for method in set(chosen) - {*METHODS}:
-                regrets[method, n] = plan_table.once(p, method, TRIALS, look, seed)
-    return regrets
-
-
-def interval(name: str, runs: np.ndarray, note: str = "") -> Figure:
-    half = 1.96 * runs.std(ddof=1) / math.sqrt(len(runs))
-    return Figure(name, float(runs.mean()), "regret", float(runs.mean() - half), float(runs.mean() + half), note=note)
-
-
-def exceeds(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the mean of a is above that of b by more than counts."""
-    over = a - b
-    return bool(over.mean() > max(ALIKE, ERRORS * over.std(ddof=1) / math.sqrt(len(over))))
+def figure(name: str, values: np.ndarray) -> Figure:
+    mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Figure(name, mean, "regret", mean - error, mean + error, "", f"{len(values)} surfaces")
 
 
 def run(repeats: int) -> list[Figure]:
-    cells = list(product(DIMENSIONS, sorted(SIZES)))
-    plan = {(d, n): NAMES.get(method := choose(n, d), method) for d, n in cells}
-    with ProcessPoolExecutor(WORKERS) as workers:
-        jobs = {
-            (d, at): workers.submit(measure, d, at, tuple({plan[d, n] for n in SIZES}))
+    with threadpool_limits(1):
+        return [
+            figure(_name(d, noise, *arm), regrets("choosing", d, *arm, noise, repeats))
             for d in DIMENSIONS
-            for at in range(max(2, repeats))
-        }
-        surfaces = {key: job.result() for key, job in jobs.items()}
-    figures, right, least, better, worse = [], 0, 0, [], []
-    for d, n in cells:
-        cell = f"d = {d}, n = {n:,}"
-        runs = {m: np.array([surfaces[d, at][m, n] for at in range(max(2, repeats))]) for m in {*METHODS, plan[d, n]}}
-        best = min(METHODS, key=lambda m: runs[m].mean())
-        good = not exceeds(runs[plan[d, n]], runs[best])
-        right, least = right + good, least + (plan[d, n] == best)
-        better += [cell] if exceeds(runs["observed"], runs["staged"]) else []
-        worse += [cell] if exceeds(runs["staged"], runs["observed"]) else []
-        for m in sorted(runs, key=lambda m: runs[m].mean()):
-            note = f"the plan's choice, {'right' if good else 'WRONG'}" if m == plan[d, n] else ""
-            figures.append(interval(f"{cell}: {m}", runs[m], note))
-            print(f"  {figures[-1].name}: {figures[-1].value:.3f} {note}", flush=True)
-    many, goal = len(cells), 0.9
-    said = f"{least} of {many} have the very least mean"
-    figures.append(
-        Figure("cells in which the plan's choice is right", right / many, "of 1", note=said, goal=goal, better="more")
-    )
-    told = f"worse in {', '.join(worse) or 'none'}"
-    figures.append(Figure("cells in which staged beats observed", float(len(better)), f"of {many}", note=told))
-    return figures
+            for noise in NOISE
+            for arm in OURS
+        ]
+
+
+def _name(d: int, noise: float, method: str, evaluations: int) -> str:
+    return f"d = {d}, noise {noise:g}: {method}, {evaluations} evaluations"
+
+
+def shipped(document: dict[str, Any]) -> dict[str, Any]:
+    """The table of method="auto", from the result of this benchmark."""
+    values = {f["name"]: f["value"] for f in document["figures"]}
+    cells = []
+    for name, size in OURS:
+        for d in DIMENSIONS:
+            means = [values[_name(d, noise, name, size)] for noise in NOISE]
+            levels = [float(f"{(GUMBEL if name == 'pool' else 1.0) * noise:.3g}") for noise in NOISE]
+            kept = [float(f"{max(v, 0.0):.4g}") for v in rising(means)]
+            cells.append({"method": name, "evaluations": size, "dimensions": d, "noise": levels, "regret": kept})
+    return {"format": "tacit.choice/1", "command": document["command"], "commit": document["commit"], "cells": cells}
+
+
+if __name__ == "__main__":
+    table = shipped(json.loads(RESULT.read_text()))
+    lines = ",\n".join(json.dumps(cell) for cell in table.pop("cells"))
+    SHIPPED.write_text(f'{json.dumps(table, indent=1)[:-2]},\n "cells": [\n{lines}\n]}}\n')
+    print(f"wrote {SHIPPED.relative_to(ROOT)}")

@@ -93,11 +93,11 @@ def figure(name: str, levels: tuple[float, ...], at: float, runs: np.ndarray) ->
     cells = "; ".join(
         f"noise {x:g}: {m:.4g} [{a:.4g}, {b:.4g}]" for x, m, a, b in zip(levels, means, low, high, strict=True)
     )
-    value, *ends = (
+    value, lowest, highest = (
         float(np.interp(math.log1p(at / 1e-3), np.log1p(np.array(levels) / 1e-3), y)) for y in (means, low, high)
     )
     print(f"  {name}: {value:.3f}", flush=True)
-    return Figure(name, value, "regret", *ends, "", f"{len(runs)} runs; {cells}")
+    return Figure(name, value, "regret", lowest, highest, "", f"{len(runs)} runs; {cells}")
 
 
 def run(repeats: int) -> list[Figure]:

@@ -21,9 +21,9 @@ import tacit
 from benchmarks import Figure
 from benchmarks.harness.parts import keep_piece
 from benchmarks.papers._dpareto import mnist
+from tacit.data.schema import Schema
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
-from tacit.schema import Schema
 from tacit.space import Float, Int, Space
 from tacit.trainers.learn import declared_preparation
 from tacit.trainers.perceptron import MLP

@@ -14,7 +14,7 @@ import numpy as np
 import tacit
 from benchmarks import Figure
 from benchmarks.scale._sizes import grown
-from tacit.methods.surrogate import Surrogate
+from tacit.methods.optimiser import Optimiser
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.protocol.terms import Answer, Published
 from tacit.pareto.sampler import DParetoSampler
@@ -50,7 +50,7 @@ def proposing(d: int, seen: int, listed: int | None = None) -> Callable[[], Any]
     y = -((X - 0.4) ** 2).sum(axis=1) + 0.1 * rng.normal(size=seen)
 
     def work() -> None:
-        Surrogate(where, 0.01, known).propose(X, y, np.empty((0, X.shape[1])))
+        Optimiser(where, 0.01, known).propose(X, y, np.empty((0, X.shape[1])))
 
     return work
 
@@ -82,7 +82,7 @@ class Table:
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows, none = rows, Guarantee.none("a benchmark")
-        self.terms = Published("s", *rows.shape, "noisy", 1.0, 0.0, 1000, none, none, "")
+        self.terms = Published("s", len(rows), rows.shape[1], "noisy", 1.0, 0.0, 1000, none, none, "")
 
     def published(self) -> Published:
         return self.terms

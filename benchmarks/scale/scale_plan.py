@@ -37,7 +37,7 @@ def seconds_a_row() -> float:
     kept = json.loads(path.read_text())["figures"] if path.exists() else []
     found = [figure["value"] for figure in kept if figure["name"].endswith(CONSTANT)]
     if not found:
-        raise Missing("needs what a row takes: tacit-bench scale_tables")
+        raise Missing("needs what a row takes: python -m benchmarks scale_tables")
     return float(found[0]) * 1e-6
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import Figure, ratio, threads, timed
 from benchmarks.papers import _dpareto
-from tacit.privacy.subsampling import noise_for
+from tacit.accounting import noise_for
 from tacit.trainers.dp_mlp import Network, Perceptron
 from tacit.trainers.dp_sgd import LogisticSGD
 from tacit.trainers.lots import LotSettings, distinct_lots
@@ -100,14 +100,14 @@ def opacus(case: Case, mode: str, repeats: int) -> tuple[Times, float]:
     """Seconds per example, and the relative difference of epsilons by Opacus's accountant and by ours."""
     import torch
     from opacus import PrivacyEngine
-    from opacus.accountants import RDPAccountant
+    from opacus.accountants import PRVAccountant
 
     torch.set_num_threads(threads())
     data, steps = case.algorithm.examples, case.steps[mode]
     n, sizes = data.records, getattr(case.algorithm, "sizes", (data.X.shape[1], 2))
     lots, epsilon = -(-n // case.lot), float(case.algorithm.epsilons([case.params], DELTA)[0])
-    asked: dict[str, Any] = {"clip": CLIP, "records": n, "lot": n / lots, "steps": lots, "delta": DELTA}
-    noise = float(noise_for(epsilon, **asked, scheme="poisson", relation="add_remove")) / CLIP
+    asked: dict[str, Any] = {"records": n, "lot": n / lots, "steps": lots, "delta": DELTA}
+    noise = float(noise_for(epsilon, **asked, sampling="poisson", adjacency="add_remove"))
     layers = [m for i, o in itertools.pairwise(sizes) for m in (torch.nn.Linear(i, o), torch.nn.ReLU())]
     module, criterion = torch.nn.Sequential(*layers[:-1]), torch.nn.CrossEntropyLoss()
     rows = torch.utils.data.TensorDataset(torch.as_tensor(data.X, dtype=torch.float32), torch.as_tensor(data.y))
@@ -131,7 +131,7 @@ def opacus(case: Case, mode: str, repeats: int) -> tuple[Times, float]:
             if done == steps:
                 return
 
-    accountant = RDPAccountant()
+    accountant = PRVAccountant()
     accountant.history = [(noise, 1 / lots, lots)]
     return each(timed(work, repeats), steps * case.lot), abs(accountant.get_epsilon(DELTA) / epsilon - 1)
 

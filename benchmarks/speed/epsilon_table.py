@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import Figure, timed
+from benchmarks.papers._renyi import sampled_gaussian_epsilon
 from tacit.accounting import epsilon, noise_below, sampled_profile
 from tacit.privacy.dominating_pairs import POISSON, WITHOUT
 from tacit.privacy.epsilon_surface import EpsilonSurface
@@ -16,7 +17,6 @@ from tacit.privacy.loss_distribution import compose
 from tacit.privacy.lot_accounting import setting_epsilon
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.privacy.step_losses import loss_scale, step_losses
-from tacit.privacy.subsampling import sampled_gaussian_epsilon
 
 TITLE = "Tight epsilons of training by lots, 50 settings"
 LONG = False

@@ -60,7 +60,7 @@ def load(folder: Path, repeats: int) -> list[Figure]:
     tokens = Tokens(state, environment="")
     held = [tokens.grant(f"modeler-{i}") for i in range(MODELERS)]
     words = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-6", "--state", str(state), "--port", "0"]
-    words += ["--queries", str(n), "--rate", "100000", "--scale", "1"]
+    words += ["--queries", str(n), "--rate-limit", "100000", "--scale", "1"]
     service = subprocess.Popen(
         [*TACIT, "curator", "serve", str(folder / "rows.csv"), *words],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -144,7 +144,7 @@ from tacit.outsource.curator import Curator
 from tacit.outsource.curator.server import serve
 from tacit.outsource.curator.tokens import Tokens
 from tacit.privacy.noise import EXACT
-EXACT.gaussian(np.zeros(10), 1.0)  # loads OpenDP: some 70 MB, whatever the table
+EXACT.gaussian(np.zeros(10), 1.0)  # whatever the table
 folder = sys.argv[1]
 rows = np.load(folder + "/rows.npy", mmap_mode="r")
 answers = np.zeros(len(rows))
@@ -201,7 +201,7 @@ def table(folder: Path, n: int) -> list[Figure]:
     size = f"the table has {n * COLUMNS * 4 / 1e6:.0f} MB, the rows {n * COLUMNS * 8 / 1e6:.0f} MB, both in files"
     return [
         Figure(f"{name}: published", published, "s", note="exact noise, one process"),
-        Figure(f"{name}: memory that publishing took", grew, "MB", note=f"beyond OpenDP itself, about 70 MB; {size}"),
+        Figure(f"{name}: memory that publishing took", grew, "MB", note=size),
         Figure(f"{name}: fetched on loopback", float(fetched[0]), "s", note=f"{fetched[2]} rows, checked"),
         Figure(f"{name}: memory that fetching took", float(fetched[1]), "MB"),
         Figure(f"{name}: memory that serving took", served, "MB"),

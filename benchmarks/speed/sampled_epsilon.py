@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks import Figure, ratio, timed
-from tacit.privacy.subsampling import sampled_gaussian_epsilon
+from benchmarks.papers._renyi import sampled_gaussian_epsilon
 
 TITLE = "Epsilon of DP-SGD for many configurations"
 LONG = False

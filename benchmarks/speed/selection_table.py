@@ -7,14 +7,13 @@ import math
 import numpy as np
 
 from benchmarks import Figure, timed
+from benchmarks.speed._selection_peers import adversarial_epsilon, koskela_selection
 from tacit.accounting import noise_below
-from tacit.audit.selection_attack import adversarial_epsilon
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.profiles import GaussianProfile, epsilon_at
-from tacit.privacy.published_selection import koskela_selection
+from tacit.privacy.profiles import GaussianProfile, epsilon_at, tabulate
 from tacit.privacy.run_laws import NegativeBinomial, PoissonRuns, RunLaw, geometric
 from tacit.privacy.selection import select
-from tacit.privacy.selection_budget import base_for, base_table, choose_law
+from tacit.privacy.selection_budget import base_for, choose_law
 
 TITLE = "Epsilon of a whole search: the best of a secret number of runs"
 LONG = False
@@ -87,7 +86,8 @@ def run(repeats: int) -> list[Figure]:
     law, mu = geometric(40.0), BASE.mu()
     grid = np.linspace(0.0, 4.0, 100)
     profile = timed(lambda: select(GaussianProfile(mu), law).delta(grid), repeats)
-    table, asked = base_table(BASE, law), settings()
+    table = tabulate(GaussianProfile(base_for(BASE, law)), floor=0.01 * DELTA / law.mean)
+    asked = settings()
     calibrated = timed(lambda: noise_below(table, records=24_000, **asked), repeats)
     return [
         *totals(),

@@ -15,10 +15,10 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 from benchmarks import Figure
+from tacit.data.schema import Schema
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT
 from tacit.run.private_state import PrivateState
-from tacit.schema import Schema
 from tacit.space import Space
 from tacit.trainers import load
 from tacit.trainers.preparation import Preparation
@@ -57,9 +57,9 @@ def measure(trainer: str) -> tuple[float, float]:
     search, state = make_search(trainer), PrivateState(None)
     start, before = time.perf_counter(), children()
     with ProcessPoolExecutor(2) as pool:
-        run_all(search, RUNS, state, pool)
+        run_all(search, [search.draw_params() for _ in range(RUNS)], state, pool)
     took = time.perf_counter() - start
-    if any(state.load(f"run-{i}").failed for i in range(RUNS)):
+    if any(state.load(f"run-{i}")["failed"] for i in range(RUNS)):
         raise RuntimeError("a run failed, so nothing was measured")
     return took, children() - before
 

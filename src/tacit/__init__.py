@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import metrics as metrics
     from tacit import pareto as pareto
+    from tacit import samplers as samplers
+    from tacit.data.schema import Schema as Schema
     from tacit.errors import TacitError as TacitError
+    from tacit.integrations.opendp import OpenDPNoise as OpenDPNoise
     from tacit.integrations.optuna import private as private
     from tacit.integrations.sklearn import PrivateSearchCV as PrivateSearchCV
     from tacit.integrations.sklearn_trained import PrivateClassifier as PrivateClassifier
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from tacit.run.masks import Site as Site
     from tacit.run.masks import SiteKey as SiteKey
     from tacit.run.shards import Shards as Shards
-    from tacit.schema import Schema as Schema
     from tacit.space import Choice as Choice
     from tacit.space import Float as Float
     from tacit.space import Int as Int
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from tacit.trainers.select import select as select
     from tacit.trainers.train import train as train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Budget": "tacit.privacy.guarantee",
@@ -54,6 +56,7 @@ _HOMES = {
     "Int": "tacit.space",
     "Ledger": "tacit.privacy.ledger",
     "Modeler": "tacit.outsource.modeler",
+    "OpenDPNoise": "tacit.integrations.opendp",
     "Plan": "tacit.planning.plan",
     "Private": "tacit.privacy.private",
     "PrivateClassifier": "tacit.integrations.sklearn_trained",
@@ -61,7 +64,7 @@ _HOMES = {
     "PrivateSearchCV": "tacit.integrations.sklearn",
     "RegularisedClassifier": "tacit.methods.kusner.regularised",
     "Release": "tacit.privacy.release",
-    "Schema": "tacit.schema",
+    "Schema": "tacit.data.schema",
     "Shards": "tacit.run.shards",
     "Site": "tacit.run.masks",
     "SiteKey": "tacit.run.masks",
@@ -75,6 +78,7 @@ _HOMES = {
     "metrics": "tacit",
     "pareto": "tacit",
     "plan": "tacit.planning.plan",
+    "samplers": "tacit",
     "private": "tacit.integrations.optuna",
     "select": "tacit.trainers.select",
     "train": "tacit.trainers.train",

@@ -1,16 +1,24 @@
 """Every way tacit says no, and the checks that say it.
 
-    TacitError
-    ├── BadInput          an argument breaks a rule (also a ValueError)
-    ├── GuaranteeError    a privacy statement that cannot be made, such as an epsilon for no guarantee
-    ├── ObjectiveError    the user's objective raised, or answered with something unusable
-    ├── BudgetRefused     the budget does not cover a release; nothing was drawn
-    ├── GeneratorFailed   the random generator does not work; nothing was drawn
-    ├── LedgerError       the ledger cannot be read, written or found
-    │   └── LedgerTampered    its entries are not what was written
-    └── MissingExtra      an optional library is not installed (also an ImportError)
+    TacitError            .spent: whether something was paid for, None if unknown; .remedy: what to do about it
+    ├── BadInput              an argument breaks a rule (also a ValueError)
+    │   ├── DataRefused           a table or a column that cannot be used as it is
+    │   │   └── TaskUnclear           a target that may be classes or amounts
+    │   └── ExcessiveNoise        the result would be little better than a random choice; accept_noise=True overrules
+    ├── GuaranteeError        a privacy statement that cannot be made, such as an epsilon for no guarantee
+    ├── ObjectiveError        the user's objective raised, or answered with something unusable
+    ├── BudgetRefused         the budget does not cover a release; nothing was drawn
+    ├── GeneratorFailed       the random generator does not work; nothing was drawn
+    ├── LedgerError           the ledger cannot be read, written or found
+    │   ├── NoLedger              there is none of this name
+    │   └── LedgerTampered        its entries are not what was written
+    ├── StateError            the state of a curator cannot be read, written or held
+    │   └── DamagedState          it does not hold what was written
+    ├── Refused, Unreachable  of a curator's service: tacit.outsource.protocol.terms
+    └── MissingExtra          an optional library is not installed (also an ImportError)
 
 A message states the rule, the value and the remedy. It shows parameters and shapes, never data, scores or noise.
+Errors are told apart by their class: nothing matches or rewrites a text.
 """
 
 from __future__ import annotations
@@ -18,20 +26,59 @@ from __future__ import annotations
 import importlib
 import json
 import math
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
 
 class TacitError(Exception):
-    """Any refusal by tacit."""
+    """Any refusal by tacit.
+
+    Args:
+        message: The rule, the value, and what did not happen.
+        remedy: What to do about it; shown after the message.
+        spent: Whether something was paid for before; each class has its usual answer.
+    """
+
+    spent: bool | None = None
+    remedy: str = ""
+
+    def __init__(self, message: str = "", *, remedy: str = "", spent: bool | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy or self.remedy
+        self.spent = self.spent if spent is None else spent
+
+    @property
+    def message(self) -> str:
+        """The text without the remedy."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}" if self.remedy else self.message
 
 
 class BadInput(TacitError, ValueError):
     """An argument breaks a rule; nothing was spent."""
 
+    spent = False
+
+
+class DataRefused(BadInput):
+    """A table or a column that cannot be used as it is; nothing was spent."""
+
+
+class TaskUnclear(DataRefused):
+    """A target that may be classes or amounts: a question for the user."""
+
+
+class ExcessiveNoise(BadInput):
+    """The noise would drown the differences that a search looks for; nothing was spent."""
+
 
 class GuaranteeError(TacitError):
     """A privacy statement that cannot be made."""
+
+    spent = False
 
 
 class ObjectiveError(TacitError):
@@ -40,6 +87,8 @@ class ObjectiveError(TacitError):
 
 class BudgetRefused(TacitError):
     """The budget does not cover this release; nothing was drawn."""
+
+    spent = False
 
 
 class GeneratorFailed(TacitError):
@@ -50,8 +99,33 @@ class LedgerError(TacitError):
     """The ledger cannot be read, written or found."""
 
 
+class NoLedger(LedgerError):
+    """There is no ledger of this name; nothing was spent.
+
+    Args:
+        message: Where it was looked for, and what is there.
+        name: The name that was asked for.
+        place: The database, without a password.
+    """
+
+    spent = False
+
+    def __init__(self, message: str = "", *, name: str = "", place: str = "") -> None:
+        budget = "Budget.approximate(epsilon, delta)"
+        super().__init__(message, remedy=f"To make it, give its budget: Ledger.open(url, {name!r}, {budget})")
+        self.name, self.place = name, place
+
+
 class LedgerTampered(LedgerError):
     """The ledger's entries are not what was written."""
+
+
+class StateError(TacitError):
+    """A curator's state cannot be read, written or held."""
+
+
+class DamagedState(StateError):
+    """A curator's state does not hold what was written."""
 
 
 class PrivacyWarning(UserWarning):
@@ -136,8 +210,21 @@ def interval(name: str, value: tuple[float, float]) -> tuple[float, float]:
 def choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     """Return value if it is one of the allowed words."""
     if value not in allowed:
-        raise BadInput(f"{name} must be one of {', '.join(allowed)}, got {name}={value!r}")
+        meant = did_you_mean(value, allowed)
+        raise BadInput(f"{name} must be one of {', '.join(allowed)}, got {name}={value!r}{meant}")
     return value
+
+
+def did_you_mean(value: str, known: Iterable[str]) -> str:
+    """The nearest word, as the end of a refusal; nothing if none is near.
+
+    >>> did_you_mean("obsered", ("random", "observed"))
+    "; did you mean 'observed'?"
+    """
+    import difflib
+
+    near = difflib.get_close_matches(str(value), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def extra(module: str, name: str, purpose: str) -> ModuleType:
@@ -166,6 +253,15 @@ def _leaves(document: dict[str, Any]) -> dict[str, Any]:
         inner = _leaves(value) if isinstance(value, dict) else None
         flat |= {name: value} if inner is None else {f"{name}.{k}": v for k, v in inner.items()}
     return flat
+
+
+def clean(text: str) -> str:
+    r"""Text as a terminal may show it: what is not printable, such as a sequence that commands it, becomes "?".
+
+    >>> clean("a mean\x1b[2J\nof stays")
+    'a mean?[2J\nof stays'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def name_type(value: Any) -> str:

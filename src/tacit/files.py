@@ -6,8 +6,10 @@ Everything private is made by the functions that say so.
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import BadInput
 
@@ -63,6 +65,15 @@ def flush_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    """The JSON document in a file that a person named, whoever wrote it; BadInput says why it is no ``what``."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # text that is none, numbers or depths beyond all measure
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise BadInput(f"{path} is not a readable {what} ({why})") from None
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.data.columns import read_losses
 from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type_and_shape
-from tacit.schema.cells import read_losses
 
 if TYPE_CHECKING:
-    from tacit.metrics.reading import Reading
+    from tacit.data.metrics.reading import Reading
 
 DIRECTIONS = ("minimize", "maximize")
 BASES = ("record", "person", "pair", "pair of persons")  # whose one loss may be
@@ -51,6 +51,7 @@ class Objective:
     basis: str = "record"
     reading: Reading | None = None
     overlaps: bool = False
+    columns: int = 1  # numbers for each record: with a constraint, a second one
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -72,7 +73,7 @@ class Objective:
         return min(high - low, narrow)
 
     def losses(self, params: dict[str, Any]) -> np.ndarray[Any, Any]:
-        """One number per record, shape (records,). Private.
+        """One number per record, shape (records,), or (records, columns) where there are several. Private.
 
         Edges. What the user's function raised is named by type and place, never by message, which may quote a record. A
         None among numbers is a missing loss.
@@ -82,18 +83,17 @@ class Objective:
             array = read_losses(np.asarray(answer))
         except Exception:  # lists of different lengths, or an answer that is computed only now and may quote a record
             array = np.empty((0, 0))
+        wanted = (self.records,) if self.columns == 1 else (self.records, self.columns)
+        each = "one number" if self.columns == 1 else f"{self.columns} numbers"
         if array.ndim == 0:
             remedy = "it has no return" if answer is None else "return the losses themselves, not their mean"
             raise ObjectiveError(
-                f"the objective must return one number per record, shape ({self.records},), got "
-                f"{type_and_shape(answer)}: "
-                f"{remedy}"
+                f"the objective must return {each} per record, shape {wanted}, got {type_and_shape(answer)}: {remedy}"
             )
-        if array.shape != (self.records,) or array.dtype.kind not in "fiub":
+        if array.shape != wanted or array.dtype.kind not in "fiub":
             other = "" if array.dtype.kind in "fiub" else f" of {array.dtype.type.__name__}, which are not numbers"
             raise ObjectiveError(
-                f"the objective must return one number per record, shape ({self.records},), got {type_and_shape(array)}"
-                f"{other}"
+                f"the objective must return {each} per record, shape {wanted}, got {type_and_shape(array)}{other}"
             )
         return array
 

@@ -135,7 +135,7 @@ def test_noise_that_the_recorder_does_not_see_is_found() -> None:
 class Copycat:
     """A source that keeps the first noise and uses it again."""
 
-    simulated, distance = True, 0.0
+    simulated = True
 
     def __init__(self, inside: Recorder) -> None:
         self.inside, self.kept = inside, None
@@ -191,7 +191,7 @@ def test_private_search_is_recorded_although_it_copies_its_arguments() -> None:
     def run(labels: Any, recorder: Any) -> Any:
         space = {"alpha": tacit.Float(0.1, 1.0)}
         search = tacit.PrivateSearchCV(
-            RidgeClassifier(), space, trials=3, random_state=0, accept_noise=True, noise=recorder
+            RidgeClassifier(), space, trials=3, method="observed", random_state=0, accept_noise=True, noise=recorder
         )
         if np.array_equal(labels, other):
             time.sleep(1.1)  # the date of a release, told to the second, is no difference

@@ -132,7 +132,6 @@ def test_noise_drawn_before_the_debit_is_caught_by_the_law(kind: type[Gaussian],
 
     class Looks:
         simulated = False
-        distance = 0.0
 
         def gaussian(self, values: Any, scale: float) -> Any:
             with tacit.Ledger.open(tmp_path / "l.db", "law") as other:  # sees what was committed, and nothing else

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 import tacit
 from tacit.audit.recorder import Compared, Recorder, compared, record
 from tacit.methods.kusner.regularised import RegularisedClassifier
-from tacit.methods.surrogate import sobol_points
+from tacit.methods.optimiser import sobol_points
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
 

@@ -9,7 +9,7 @@ from tacit.charts.operating import operating
 
 def test_the_curve_the_diagonal_and_the_marked_place_are_where_their_numbers_are() -> None:
     text = operating([(0.0, 0.2), (0.5, 0.7), (1.0, 1.0)], (0.5, 0.7), "70%")
-    assert "At 50% false alarms an attacker is right at most 70% of the time" in text
+    assert "At a 50% false-positive rate any membership test has power at most 70%" in text
     dot = re.search(r'<circle cx="([0-9.]+)" cy="([0-9.]+)"', text)
     assert dot is not None
     lines = [[tuple(map(float, p.split())) for p in d[1:].split("L")] for d in re.findall(r'd="(M[^Z"]+)"', text)]

@@ -109,7 +109,7 @@ def test_a_mechanism_without_a_claim_shows_what_it_loses() -> None:
 
 def test_what_cannot_be_audited_is_refused_in_words() -> None:
     for name, says in (
-        ("nothing", "no game 'nothing'; there are gaussian"),
+        ("nothing", "method must be one of gaussian.*got method='nothing'"),
         ("nowhere:f", "no mechanism 'nowhere:f'"),
         ("audited_mechanisms:absent", "no mechanism"),
         ("audited_mechanisms:number", "must be a game or a function"),

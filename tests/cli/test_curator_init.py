@@ -65,7 +65,7 @@ def test_everything_is_made_for_its_owner_alone_and_nothing_is_published() -> No
     shown = run("ledger", "show", "rows", "--ledger", "curator/ledger.db").out
     assert "spent     nothing" in shown
     assert "nothing was published" in run("--config", "curator/tacit.toml", "curator", "status").err
-    assert terms()["serve"]["delta"] == 1e-3  # 1/(10 n), rounded down
+    assert terms()["serve"]["delta"] == 1e-6  # min(1e-6, 1/(10 n))
     assert terms()["serve"]["scale"] == "2,3"
 
 
@@ -187,7 +187,7 @@ def test_private_answers_are_in_the_terms_and_the_ledger_covers_them() -> None:
 
 def test_a_certificate_that_exists_or_a_proxy_needs_no_authority() -> None:
     run(*INIT)
-    mine = ["--certificate", "curator/certificate.pem", "--key", "curator/key.pem", "--folder", "second"]
+    mine = ["--tls-certificate", "curator/certificate.pem", "--tls-key", "curator/key.pem", "--folder", "second"]
     assert "--authority" not in run(*INIT, *mine).out
     assert not Path("second/key.pem").exists()
     said = run(*INIT, "--behind-proxy", "--folder", "third", "--host", "curator.example")
@@ -208,7 +208,7 @@ WRONG = {
     "a host": ([*INIT, "--host", "https://here"], "a machine is named like"),
     "the curator as a modeler": ([*INIT, "--modeler", "curator"], "is not curator"),
     "a folder as a modeler": ([*INIT, "--modeler", "../x"], "letters, digits, dots and dashes"),
-    "half a pair": ([*INIT, "--key", "k.pem"], "got only one of them"),
+    "half a pair": ([*INIT, "--tls-key", "k.pem"], "got only one of them"),
     "mu without bounds": ([*INIT, "--answer-mu", "1"], "nobody can be asked for --bounds here"),
     "a password": ([*INIT, "--state", "postgresql://a:hunter2@db/x"], "holds a secret in clear"),
     "a span of time": ([*INIT, "--for", "soon"], "such as 30d"),
@@ -301,7 +301,7 @@ def test_a_person_is_asked_one_thing_at_a_time_and_again_after_a_typo() -> None:
     ):
         assert told in shown
     assert shown.count("Once more:") == 4
-    assert "Delta (1/(10 n) for 60 rows) [0.001]: " in shown
+    assert "Delta (min(1e-6, 1/(10 n)) for 60 rows) [1e-06]: " in shown
     assert terms()["serve"]["epsilon"] == 2.0
     assert "tacit modeler run https://localhost:8733 --token-file alice.token" in Path("out").read_text()
 

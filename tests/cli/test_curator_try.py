@@ -22,9 +22,9 @@ def test_public_numbers_are_enough_and_no_file_is_read_or_written() -> None:
     Path("rows.csv").unlink()
     said = run("curator", "try", "--count", "200", "--widths", "50,30", "--scale", "2,1", *QUICK)
     assert said.code == 0, said.err
-    assert said.out.startswith("200 made-up rows, spread evenly, 2 columns, 12 queries, epsilon 3, delta 1e-05")
+    assert said.out.startswith("200 made-up rows, spread evenly, 2 columns, 12 queries, epsilon 3, delta 1e-06")
     assert "Nothing was published and nothing was spent." in said.out
-    assert "column 1 ±2.78, column 2 ±1.39" in said.err
+    assert "column 1 ±3.09, column 2 ±1.54" in said.err
     assert "depend on your rows" not in said.err
     assert list(Path().iterdir()) == []
 

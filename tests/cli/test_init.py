@@ -35,10 +35,10 @@ def test_a_table_is_tuned_by_the_bare_verb() -> None:
     said = run(*TABLE, "--records", "1000")
     assert (said.code, said.out) == (0, "wrote tacit.toml. Read it, then run: tacit tune\n")
     assert said.err == "tacit: of t.csv only the header was read\n"
-    assert written()["tune"]["delta"] == 2e-4  # 1/(10 n) for the 500 rows that are protected
+    assert written()["tune"]["delta"] == 1e-6  # min(1e-6, 1/(10 n))
     Path("tacit.toml").write_text(Path("tacit.toml").read_text().replace("trials = 30", "trials = 4"))
     release = run("tune", "--method", "random", "--json").json
-    assert release["guarantee"]["delta"] == 2e-4
+    assert release["guarantee"]["delta"] == 1e-6
     assert Path("release/certificate.json").exists()
 
 
@@ -51,15 +51,15 @@ def test_a_function_and_a_ledger_are_ready_after_two_bare_verbs() -> None:
     assert run("tune", "--out", "second").code == 3  # the ledger was opened for one
 
 
-def test_a_front_and_a_service_are_written_for_their_verbs() -> None:
+def test_a_front_and_a_training_are_written_for_their_verbs() -> None:
     assert run("init", "--goal", "pareto", "--table", "t.csv", "--target", "sick", "--yes").code == 0
     assert written()["pareto"]["algorithm"] == "logistic_sgd"
     assert run("pareto", "--trials", "2", "--startup", "2", "--json").json["delta"] == 1e-6
-    words = ["--goal", "outsource", "--table", "t.csv", "--target", "sick", "--records", "1000", "--ledger", "l.db"]
-    assert "tacit ledger open, then tacit curator serve" in run("init", *words, "--yes", "--force").out
-    assert written()["curator"]["serve"]["delta"] == 1e-4
-    assert written()["curator"]["revoke"] == {"state": "curator"}
-    refused = run("curator", "serve")
+    words = ["--goal", "train", "--table", "t.csv", "--target", "sick", "--records", "1000", "--ledger", "l.db"]
+    assert "tacit ledger open, then tacit train" in run("init", *words, "--yes", "--force").out
+    assert written()["train"]["delta"] == 1e-6
+    assert written()["verify"] == {"ledger": "l.db"}
+    refused = run("train")
     assert refused.code == 1
     assert "l.db" in refused.err  # all options came from the file; the ledger is not open yet
 
@@ -89,7 +89,7 @@ WRONG = {
     "no such column": ([*TABLE, "--target", "sik"], "did you mean 'sick'?"),
     "no such table": (["init", "--yes", "--table", "no.csv", "--target", "x"], "no.csv cannot be read: No such file"),
     "a folder": (["init", "--yes", "--table", ".", "--target", "x"], "the folder . holds no .parquet files"),
-    "an unknown goal": (["init", "--goal", "win", "--yes"], "goal must be one of tune, pareto, outsource"),
+    "an unknown goal": (["init", "--goal", "win", "--yes"], "goal must be one of tune, train, pareto"),
     "a table and an objective": ([*TABLE, "--objective", "m:f"], "give --table or --objective, not both"),
     "no epsilon": ([*TABLE, "--epsilon", "0"], "epsilon must be positive"),
     "a delta of one": ([*TABLE, "--delta", "1"], "delta must be in (0, 1)"),
@@ -97,7 +97,7 @@ WRONG = {
     "a password": ([*TABLE, "--ledger", "postgresql://a:hunter2@db/x"], "holds a secret in clear"),
     "nowhere to write": ([*TABLE, "--file", "t.csv/x.toml"], "cannot be written: Not a directory"),
     "rows that are a function": (
-        ["init", "--yes", "--goal", "outsource", "--objective", "m:f"],
+        ["init", "--yes", "--goal", "train", "--objective", "m:f"],
         "needs a table of rows",
     ),
 }
@@ -114,7 +114,7 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(what: str) -> None:
 
 
 def test_noise_that_tune_would_refuse_is_told_at_once() -> None:
-    assert "tacit tune will refuse this as it stands" in run(*TABLE, "--records", "100").err
+    assert "tacit tune will refuse this as it stands" in run(*TABLE, "--records", "20").err
 
 
 def typed(answers: list[str]) -> bytes:
@@ -147,7 +147,7 @@ def typed(answers: list[str]) -> bytes:
 
 def test_a_person_is_asked_on_standard_error_and_defaults_are_taken_by_return() -> None:
     shown = typed(["tune", "t.csv", "sick", "1000", "0.5", "", "", "", ""])
-    assert b"Delta (1/(10 n) for the 500 records protected) [0.0002]" in shown
+    assert b"Delta (min(1e-6, 1/(10 n)) for the 500 records protected) [1e-06]" in shown
     assert Path("out").read_text() == "wrote tacit.toml. Read it, then run: tacit tune\n"
     assert (written()["tune"]["epsilon"], written()["tune"]["model"]) == (0.5, "linear")
 

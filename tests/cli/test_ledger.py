@@ -25,7 +25,7 @@ def test_a_ledger_is_opened_shown_verified_and_exported(run: Run, tmp_path: Path
     assert [e["status"] for e in shown["entries"]] == ["debited, not drawn"]
     told = run("ledger", "show", "icu", at=at).out
     assert "one count" in told
-    assert "composed, not added" in told
+    assert "like the sides of a right angle" in told
     found = run("ledger", "verify", "icu", "--json", at=at).json
     assert (found["intact"], found["entries"]) == (True, 1)
     assert run("ledger", "verify", "icu", "--head", found["head"], at=at).out.rstrip().endswith(found["head"])

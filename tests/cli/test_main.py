@@ -36,7 +36,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "an empty space": (["tune", "model:losses", *PUBLIC, "--space", "empty.toml"], 2, "at least one parameter"),
     "no trials": ([*OBJECTIVE, "--trials", "0"], 2, "trials must be at least 1"),
     "a negative epsilon": ([*OBJECTIVE, "--epsilon", "-1"], 2, "epsilon must be positive"),
-    "a wrong method": ([*OBJECTIVE, "--method", "magic"], 2, "method must be one of observed"),
+    "a wrong method": ([*OBJECTIVE, "--method", "magic"], 2, "method must be one of auto, observed"),
     "half an option": ([*OBJECTIVE, "--option", "constants"], 2, "--option takes name=value"),
     "an unknown option": ([*OBJECTIVE, "--option", "a=1"], 2, "takes no option a"),
     "an unknown flag": ([*OBJECTIVE, "--magic"], 2, "No such option"),

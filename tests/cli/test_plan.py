@@ -123,7 +123,20 @@ def test_the_line_for_a_table_can_be_copied(plan: Said, tmp_path: Path) -> None:
 def test_a_plan_of_a_training_reads_nothing_of_a_table_but_its_size(plan: Said, tmp_path: Path) -> None:
     """Every row is private then: not even labels that the first rows show may be counted."""
     rows = [f"p{i // 2},{i % 7},{'yes' if i % 7 > 3 else 'no'}" for i in range(4000)]
-    asked = ["--train", "--table", "stays.csv", "--target", "ill", "--person", "who", "--epsilon", "3", "--runs", "4"]
+    asked = [
+        "--goal",
+        "train",
+        "--table",
+        "stays.csv",
+        "--target",
+        "ill",
+        "--person",
+        "who",
+        "--epsilon",
+        "3",
+        "--runs",
+        "4",
+    ]
     told = []
     for odd in ("no", "never-seen"):
         (tmp_path / "stays.csv").write_text("who,age,ill\n" + "\n".join([*rows[:-1], f"p1999,{odd},{odd}"]))
@@ -133,3 +146,18 @@ def test_a_plan_of_a_training_reads_nothing_of_a_table_but_its_size(plan: Said, 
     assert told[0].stderr == told[1].stderr
     assert told[0].stdout == told[1].stdout
     assert plan(*asked[:3], "--target", "nil").returncode == 2
+
+
+def test_a_plan_says_what_its_recommendation_would_do_to_a_ledger(plan: Said, tmp_path: Path) -> None:
+    tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.approximate(3.0, 1e-6)).close()
+    given = ["--ledger", "l.db", "--ledger-name", "icu"]
+    done = plan(*CASE, *given)
+    assert "ledger 'icu' would take it, and would then have enough for a tuning at epsilon" in done.stdout
+    refused = json.loads(plan(*CASE, "--epsilon", "4", *given, "--json").stdout)
+    assert "ledger 'icu' would refuse it: it has enough for a tuning at epsilon 3" in refused["ledger"]
+    train = plan("--goal", "train", "--records", "30000", "--epsilon", "0.8", *given)
+    assert "ledger 'icu' would take it" in train.stdout
+    lost = plan(*CASE, "--ledger", "none.db")
+    assert (lost.returncode, "no ledger 'default'" in lost.stderr) == (0, True)
+    assert not (tmp_path / "none.db").exists()
+    assert tacit.Ledger.open(tmp_path / "l.db", "icu").entries() == []

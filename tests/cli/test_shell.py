@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +21,8 @@ from shell_parts import child, leaves
 from shell_parts import tacit as run
 
 from tacit.cli.shell import mask_passwords
+from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.ledger import Ledger
 
 SOURCE = Path(__file__).parents[2] / "src" / "tacit"
 LEAVES = dict(leaves())
@@ -162,6 +166,45 @@ def test_a_full_disk_and_a_reader_who_left_are_exit_code_1(at: Path) -> None:
     said = child(*show, at=at, ready=lambda: True, number=0, stdout=writing)
     os.close(writing)
     assert (said.code, said.err) == (1, "")
+
+
+def test_a_release_that_nobody_reads_is_a_release(at: Path) -> None:
+    """Who is told 1 would run the line again, and pay again. Standard output may be closed from the beginning, too."""
+    (at / "go").touch()
+    reading, writing = os.pipe()
+    os.close(reading)
+    said = child(*TUNE, "--out", "run", at=at, ready=lambda: True, number=0, stdout=writing)
+    os.close(writing)
+    assert (said.code, "the release was made and paid for" in said.err) == (0, True)
+    assert (at / "run" / "certificate.json").exists()
+    words = [sys.executable, "-m", "tacit", *TUNE, "--out", "other"]
+    shell = f"{shlex.join(words)} >&-"
+    assert subprocess.run(["sh", "-c", shell], cwd=at, capture_output=True).returncode == 0
+    assert (at / "other" / "certificate.json").exists()
+
+
+def test_a_purpose_commands_no_terminal_and_no_spreadsheet(at: Path) -> None:
+    ledger = Ledger.open(at / "ledger.db", "=1+1", Budget.gdp(1.0), description="\x1b]0;title\x07")
+    ledger.charge(Guarantee(Budget.gdp(0.1)), "\x1b[2J\x9b31m =cmd")
+    ledger.charge(Guarantee(Budget.gdp(0.1)), "\t=cmd")
+    for words in (["ledger", "show", "=1+1"], ["ledger", "export", "=1+1", "--csv"], ["ledger", "show"]):
+        said = run(*words)
+        assert said.code == 0
+        assert not {"\x1b", "\x9b", "\x07"} & set(said.out)
+    table = run("ledger", "export", "=1+1", "--csv").out
+    assert all(
+        not cell.startswith(("=", "+", "-", "@", "\t")) for row in csv.reader(table.splitlines()) for cell in row
+    )
+
+
+def test_json_without_end_is_refused_in_words(at: Path) -> None:
+    run("ledger", "open", "icu", "--mu", "1")
+    for text in ("[" * 100_000, '{"payment": {"name": ' + "1" * 5000 + "}}"):
+        (at / "c.json").write_text(text)
+        for words in (["verify", "c.json"], ["sign", "c.json", "--signing-key", "k"], ["report", "c.json"]):
+            said = run(*words)
+            assert said.code == 2, (words, said.err)
+            assert "did not expect" not in said.err
 
 
 def test_quiet_leaves_the_result_alone(at: Path) -> None:

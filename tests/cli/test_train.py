@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -35,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a model was trained."""
     path: Path = tmp_path_factory.mktemp("train")
     write_table(path / "table.csv")
-    assert tacit(path, "ledger", "open", "set", "--epsilon", "3", "--delta", "1e-4", "--composition", "basic").code == 0
+    assert tacit(path, "ledger", "open", "set", "--epsilon", "3", "--delta", "1e-4").code == 0
     words = [
         "--target",
         "ill",
@@ -68,8 +69,8 @@ def test_the_release_is_printed_written_and_paid(folder: Path) -> None:
 def test_the_page_names_the_score_the_guarantee_and_what_the_search_cost(folder: Path) -> None:
     page = (folder / "release" / "report.html").read_text()
     for words in (
-        "table.csv: logistic regression of ill",
-        "Not protected",
+        "table.csv: automatic model of ill",
+        "What is not protected",
         "stay secret",
         "signature",
         "What the search cost",
@@ -161,11 +162,33 @@ def test_without_joblib_nothing_is_spent(folder: Path, monkeypatch: pytest.Monke
     refused = tacit(folder, "train", "--table", "table.csv", "--target", "ill", "--out", "unwritten")
     assert (refused.code, "model.joblib needs joblib: pip install 'tacit[sklearn]'" in refused.err) == (2, True)
     assert not (folder / "unwritten").exists()
-    unread = tacit(folder, "predict", "release/model.joblib", "table.csv")
+    unread = tacit(folder, "predict", "release/model.joblib", "table.csv", "--trust")
     assert (unread.code, "pip install 'tacit[sklearn]'" in unread.err) == (2, True)
+
+
+def test_a_pickle_is_read_only_by_whoever_says_that_it_is_trusted(folder: Path) -> None:
+    """Also in a folder of a release whose model.json was taken away."""
+    alone = folder / "handed-over"
+    alone.mkdir()
+    shutil.copy(folder / "release" / "model.joblib", alone)
+    refused = tacit(folder, "predict", "handed-over", "table.csv")
+    assert (refused.code, "--trust" in refused.err) == (2, True)
+    trusted = tacit(folder, "predict", "handed-over", "table.csv", "--trust")
+    assert (trusted.code, trusted.out) == (0, tacit(folder, "predict", "release", "table.csv").out)
 
 
 def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
     (folder / "model.json").write_text("{}")
     done = tacit(folder, "predict", "model.json", "table.csv")
     assert (done.code, "not a model" in done.err) == (2, True)
+
+
+def test_labels_codes_for_missing_cells_and_ids_are_taken_from_the_shell(folder: Path) -> None:
+    words = ["--table", "table.csv", "--target", "ill", "--runs", "2", "--epsilon", "3", "--out", "labelled"]
+    done = tacit(folder, "train", *words, "--labels", "no,yes", "--missing", "-99")
+    assert done.code == 0, done.err
+    assert "a class needs" not in done.err
+    kept = tacit(folder, "predict", "labelled", "table.csv", "--id", "age")
+    assert kept.out.splitlines()[0] == "age,prediction"
+    assert tacit(folder, "predict", "labelled", "table.csv", "--id", "age", "--out", "p.parquet").code == 0
+    assert (folder / "p.parquet").exists()

@@ -36,6 +36,21 @@ def test_a_finished_run_is_repeated_for_nothing(run: Run, place: Path) -> None:
     assert again.json == json.loads((place / "first.json").read_text())
 
 
+def test_a_constraint_is_read_from_the_line(run: Run, place: Path) -> None:
+    (place / "both.py").write_text(
+        "import numpy as np\n"
+        "def columns(params):\n"
+        "    return np.column_stack([np.full(3000, (params['x'] - 0.3) ** 2), np.full(3000, params['x'])])\n"
+    )
+    words = ["tune", "both:columns", *OBJECTIVE[2:-1], "pool", "--trials", "20"]
+    said = run(*words, "--constraint", "recall>=0.6", "--json", at=place).json
+    assert said["params"]["x"] > 0.5
+    assert {"name": "recall", "relation": ">=", "bound": 0.6}.items() <= said["constraint"].items()
+    assert "is written like recall>=0.8" in run(*words, "--constraint", "recall=1", at=place, code=2).err
+    refused = run("tune", "--table", "table.csv", "--target", "sick", "--constraint", "recall>=0.6", at=place, code=2)
+    assert "a constraint needs a function of your own" in refused.err
+
+
 def test_a_spent_budget_is_exit_code_three(place: Path) -> None:
     tacit.Ledger.open(place / "small.db", "default", tacit.Budget.gdp(0.01))
     said = installed(*OBJECTIVE, "--ledger", "small.db", "--json", at=place, code=3)

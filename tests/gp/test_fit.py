@@ -30,7 +30,7 @@ def draw(kernel: Kernel, n: int, noise: float, seed: int = 0):
 
 
 def evidence(kernel: Kernel, X, z, known, fit_noise: bool) -> module._Evidence:
-    prior = module._HyperPrior.of(kernel.dimensions, fit_noise)
+    prior = module._HyperPrior.of(kernel.dimensions, fit_noise, module.HyperPrior())
     return module._Evidence(kernel, X, z, np.broadcast_to(known, len(z)), prior)
 
 
@@ -109,7 +109,7 @@ def test_restarts_find_the_better_of_two_explanations(seed: int) -> None:
 
 def test_a_warm_start_is_the_same_prior_in_other_units() -> None:
     warm = FittedModel(KERNELS[0], noise=0.3, mean=1.0, scale=2.0, objective=0.0, evaluations=0)
-    theta = module._start(warm.kernel, warm, 8.0, module._HyperPrior.of(2, True))
+    theta = module._start(warm.kernel, warm, 8.0, module._HyperPrior.of(2, True, module.HyperPrior()))
     np.testing.assert_allclose(np.exp(theta), [0.5, 0.5, 1.0 * (2 / 8) ** 2, 0.3 / 8**2], rtol=1e-12)
 
 

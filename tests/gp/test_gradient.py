@@ -68,23 +68,6 @@ def test_the_mean_gradient_is_the_gradient_of_the_mean(kernel) -> None:
 
 
 @named
-def test_the_joint_posterior_holds_the_value_and_the_gradient(kernel) -> None:
-    X, (theta,) = scattered(4, 5, 1)
-    known = GradientPosterior(kernel, noise=0.1)
-    known.append(X)
-    weights, covariance = known.joint(theta)
-    K = kernel(X, X) + 0.1 * np.eye(5)
-    at = kernel(theta[None], X)
-    np.testing.assert_allclose(weights[0], at[0] @ np.linalg.inv(K), atol=1e-9)
-    np.testing.assert_allclose(weights[1:], known.weights(theta), atol=1e-9)
-    np.testing.assert_allclose(covariance[1:, 1:], known.covariance(theta), atol=1e-9)
-    assert covariance[0, 0] == pytest.approx(
-        float((kernel(theta[None], theta[None]) - at @ np.linalg.solve(K, at.T))[0, 0])
-    )
-    np.testing.assert_allclose(covariance, covariance.T, atol=1e-9)
-
-
-@named
 @each("held", [0, 3])
 def test_the_criterion_and_its_derivatives_are_those_of_finite_differences(kernel, held) -> None:
     X, Z, (theta,) = scattered(5, held, 2, 1)

@@ -27,17 +27,19 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 import tacit
-from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.integrations.sklearn import PrivateSearchCV, split_rows
+from tacit.data.split import hold_out
+from tacit.errors import BadInput, BudgetRefused, ObjectiveError, PrivacyWarning
+from tacit.integrations.sklearn import PrivateSearchCV
 
 X, Y = load_breast_cancer(return_X_y=True)
 ROWS = len(Y)
-SEEN, HIDDEN = split_rows(check_random_state(0), ROWS, 0.5)
+SEEN, HIDDEN = (np.sort(part.rows) for part in hold_out(ROWS, 0.5, check_random_state(0)))
 ALPHA = {"alpha": tacit.Float(1e-3, 1e3, log=True)}
 
 
 def search(estimator: Any = None, space: Any = None, **options: Any) -> PrivateSearchCV:
-    given = {"trials": 6, "epsilon": 3.0, "random_state": 0, "noise": tacit.Simulation(1), **options}
+    given = {"trials": 6, "epsilon": 3.0, "random_state": 0, "method": "observed", **options}
+    given = {"noise": tacit.Simulation(1), **given}
     return PrivateSearchCV(estimator or RidgeClassifier(), ALPHA if space is None else space, **given)
 
 
@@ -115,7 +117,7 @@ def test_a_class_missing_from_the_training_rows_is_never_predicted_and_always_wr
 
 def test_other_losses_are_means_of_their_rows() -> None:
     data, target = load_diabetes(return_X_y=True)
-    seen, hidden = split_rows(check_random_state(0), len(target), 0.5)
+    seen, hidden = (np.sort(part.rows) for part in hold_out(len(target), 0.5, check_random_state(0)))
     errors = Ridge(alpha=1.0).fit(data[seen], target[seen]).predict(data[hidden]) - target[hidden]
     space = {"alpha": tacit.Choice([1.0])}
     for scoring, losses in (
@@ -160,7 +162,8 @@ def test_parameters_are_read_set_and_cloned(tmp_path: Path) -> None:
 
 
 def test_scikit_learn_can_score_the_whole_search() -> None:
-    assert cross_val_score(search(trials=3), X, Y, cv=2).min() > 0.85
+    with pytest.warns(PrivacyWarning, match="one fold of a cross-validation"):
+        assert cross_val_score(search(trials=3), X, Y, cv=2).min() > 0.85
 
 
 def test_methods_are_those_of_the_estimator_inside() -> None:
@@ -196,7 +199,7 @@ def test_a_ledger_pays_once_per_fit_and_then_refuses(tmp_path: Path) -> None:
         ({"scoring": "log_loss"}, "has none"),
         ({"scoring": lambda fitted, X, y: y}, "a scoring function needs bounds"),
         ({"bounds": (0.0, 2.0)}, "accuracy has the bounds"),
-        ({"method": "kusner1"}, "method must be one of observed, random, grid"),
+        ({"method": "kusner1"}, "method must be one of auto, observed, random, grid"),
         ({"space": {"beta": tacit.Float(0, 1)}}, "RidgeClassifier has no parameter beta"),
         ({"space": {}}, "at least one parameter"),
         ({"estimator": Ridge()}, "squared needs bounds"),
@@ -282,3 +285,31 @@ def test_without_scikit_learn_the_line_that_installs_it_is_told() -> None:
         *_, told = done.stderr.splitlines()
         assert name in told
         assert told.endswith("needs sklearn: pip install 'tacit[sklearn]'")
+
+
+def test_labels_that_are_booleans_come_back_as_booleans() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    search = tacit.PrivateSearchCV(LogisticRegression(), {"C": tacit.Float(0.1, 10, log=True)}, trials=4).fit(
+        X, X[:, 0] > 0
+    )
+    assert search.classes_.dtype == search.predict(X[:3]).dtype == bool
+    assert search.score(X, X[:, 0] > 0) > 0.9
+    same = search.fit(X, (X[:, 0] > 0).astype(int))
+    assert same.predict(X[:3]).dtype.kind == "i"
+
+
+def test_groups_and_weights_can_be_requested_by_metadata_routing() -> None:
+    from sklearn import config_context
+
+    with config_context(enable_metadata_routing=True):
+        search = tacit.PrivateSearchCV(LogisticRegression(), {}).set_fit_request(groups=True, sample_weight=True)
+        assert search.get_metadata_routing().fit.requests == {"groups": True, "sample_weight": True}
+
+
+def test_no_search_claims_to_take_several_labels_a_row() -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.utils import get_tags
+
+    assert get_tags(KNeighborsClassifier()).classifier_tags.multi_label
+    assert not get_tags(tacit.PrivateSearchCV(KNeighborsClassifier(), {})).classifier_tags.multi_label

@@ -22,7 +22,8 @@ X, Y = load_breast_cancer(return_X_y=True)
 
 
 def search(estimator: Any = None, **options: Any) -> PrivateSearchCV:
-    given = {"trials": 5, "epsilon": 3.0, "random_state": 0, "noise": tacit.Simulation(1), **options}
+    given = {"trials": 5, "epsilon": 3.0, "random_state": 0, "method": "observed", **options}
+    given = {"noise": tacit.Simulation(1), **given}
     space = given.pop("space", {"alpha": tacit.Float(1e-3, 1e3, log=True)})
     return PrivateSearchCV(estimator or RidgeClassifier(), space, **given)
 

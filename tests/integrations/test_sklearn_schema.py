@@ -28,11 +28,12 @@ from sklearn.utils import check_random_state
 
 import tacit
 from tacit.audit import compared
+from tacit.data.split import hold_out
 from tacit.errors import BadInput
-from tacit.integrations.sklearn import PrivateSearchCV, split_rows
+from tacit.integrations.sklearn import PrivateSearchCV
 
 ROWS = 24
-SEEN, HIDDEN = split_rows(check_random_state(0), ROWS, 0.5)
+SEEN, HIDDEN = (np.sort(part.rows) for part in hold_out(ROWS, 0.5, check_random_state(0)))
 GENERATOR = np.random.default_rng(5)
 AGE, DOSE = GENERATOR.normal(50, 10, ROWS).round(2).tolist(), GENERATOR.integers(0, 5, ROWS).tolist()
 WARD = [("north", "south", "west")[i % 3] for i in range(ROWS)]
@@ -212,7 +213,7 @@ def test_a_failing_row_leaves_the_other_losses_as_they_are_to_the_last_bit() -> 
     """Other rows are predicted in a batch of the same size, so that no product of matrices rounds otherwise."""
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(601, 40)), generator.integers(0, 2, 601)
-    _, hidden = split_rows(check_random_state(0), 601, 0.5)
+    _, hidden = (np.sort(part.rows) for part in hold_out(601, 0.5, check_random_state(0)))
     heard: list[Any] = []
 
     def loss(fitted: Any, rows: Any, labels: Any) -> Any:
@@ -237,7 +238,7 @@ def neighbours(cell: str) -> list[tuple[Any, Any]]:
     generator = np.random.default_rng(0)
     frame = pd.DataFrame(generator.normal(size=(400, 3)), columns=list("abc"))
     y = (frame["a"] > 0).astype(int)
-    _, hidden = split_rows(check_random_state(0), 400, 0.5)
+    _, hidden = (np.sort(part.rows) for part in hold_out(400, 0.5, check_random_state(0)))
     other = frame.astype(object)
     other.loc[hidden[0], "a"] = cell
     return [(frame, y), (other, y)]
@@ -254,7 +255,8 @@ def test_the_measured_loss_of_a_cell_of_text_among_numbers_is_within_the_claim(c
 
     def run(data: Any, recorder: Any) -> Any:
         space = {"logisticregression__C": tacit.Float(0.01, 100, log=True)}
-        search = PrivateSearchCV(model, space, trials=4, random_state=0, accept_noise=True, noise=recorder)
+        how = {"trials": 4, "method": "observed", "random_state": 0, "accept_noise": True}
+        search = PrivateSearchCV(model, space, **how, noise=recorder)
         return search.fit(*data).best_params_
 
     found = compared(run, *neighbours(cell))

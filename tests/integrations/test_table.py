@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
+from tacit.data.files import read_table
+from tacit.data.schema import Schema
 from tacit.errors import BadInput
-from tacit.integrations.files import read_table
 from tacit.integrations.table import MODELS, PROTECTED, TableObjective, table_objective
-from tacit.schema import Schema
 
 ROWS = 120
 LIMITS = {"classification": None, "regression": (0.0, 1e9)}

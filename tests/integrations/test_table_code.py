@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.integrations.files import read_table
+from tacit.data.files import read_table
 from tacit.integrations.table import table_objective
 from tacit.integrations.table_code import write_script
 

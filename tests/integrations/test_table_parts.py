@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.cli.main import app
+from tacit.data.table import Table
 from tacit.errors import BadInput
 from tacit.integrations import table_parts
 from tacit.integrations.table_parts import table_shards
@@ -43,6 +44,10 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.parquet"))
 
 
+def numbers_of(parts: Any) -> Any:
+    return np.concatenate([block["row"].numbers for part in parts for block in part.read_blocks()])
+
+
 def make(folder: Path, **changes: Any) -> Any:
     usual = {"name": "stays", "drop": ["row"], "sample": 600}
     return table_shards(
@@ -53,13 +58,17 @@ def make(folder: Path, **changes: Any) -> Any:
 def test_every_row_trains_or_validates_never_both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_parts, "BLOCK", 150)  # blocks end within row groups
     made = make(folder, drop=[], sample=10**6, seed=3)
-    private = np.concatenate([b["row"] for part in made.parts for b in part.read_blocks()])
+    private = numbers_of(made.parts)
     few = [part.__class__(**{**part.__dict__, "private": False}) for part in made.parts]
-    training = np.concatenate([b["row"] for part in few for b in part.read_blocks()])
+    training = numbers_of(few)
     assert len(private) == made.records == ROWS // 2 == made.trained
     assert sorted([*private, *training]) == [i + 0.5 for i in range(ROWS)]
-    again = np.concatenate([b["row"] for part in make(folder, drop=[], seed=3).parts for b in part.read_blocks()])
-    other = np.concatenate([b["row"] for part in make(folder, drop=[], seed=4).parts for b in part.read_blocks()])
+    again = np.concatenate(
+        [b["row"].numbers for part in make(folder, drop=[], seed=3).parts for b in part.read_blocks()]
+    )
+    other = np.concatenate(
+        [b["row"].numbers for part in make(folder, drop=[], seed=4).parts for b in part.read_blocks()]
+    )
     np.testing.assert_array_equal(private, again)
     assert len(np.intersect1d(private, other)) < 0.6 * len(private)
 
@@ -68,9 +77,9 @@ def test_every_row_trains_or_validates_never_both(folder: Path, monkeypatch: pyt
 def test_losses_are_those_of_the_model_on_the_rows(folder: Path, model: str) -> None:
     made = make(folder, model=model)
     params = {"C": 1.0} if model == "linear" else {"max_iter": 20}
-    rows = pandas.concat([b for part in made.parts for b in part.read_blocks()])
+    rows = Table.join([b for part in made.parts for b in part.read_blocks()])
     fitted = made.sample.fit(params)
-    wrong = np.mean(fitted.predict(rows.drop(columns="sick")) != rows["sick"].to_numpy())
+    wrong = np.mean(fitted.predict(rows.drop(["sick"])) != np.array(rows["sick"].tolist()))
     mean = BoundedMean(made.records, (0.0, 1.0), budget=Budget.gdp(1.0))
     assert mean.mean_of(made.add_up(made.fit_models([params]), mean, made.records, None)[0]) == pytest.approx(wrong)
     assert made.describe()[0].endswith("a sample of 600 of 1,500 rows to train on, 1,500 private rows to validate on, "
@@ -92,8 +101,10 @@ def test_a_private_cell_of_any_kind_moves_no_other_loss(folder: Path) -> None:
     fitted = made.fit_models([{"C": 1.0}])[0]
     frame = next(iter(made.parts[0].read_blocks()))
     before = made.score(fitted, frame)
-    odd = frame.astype(object)
-    odd.iloc[4] = ["", None, {"a": 1}, 10**400]
+    cells = {name: frame[name].tolist() for name in frame.names}
+    for listed, cell in zip(cells.values(), ["", None, {"a": 1}, 10**400], strict=True):
+        listed[4] = cell
+    odd = pandas.DataFrame({name: pandas.Series(listed, dtype=object) for name, listed in cells.items()})
     np.testing.assert_array_equal(np.delete(made.score(fitted, odd), 4), np.delete(before, 4))
 
 
@@ -133,7 +144,7 @@ def run(*words: str) -> Any:
 
 
 def test_the_shell_reads_a_large_folder_in_parts(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.cli.tune.LARGE", 1000)
+    monkeypatch.setattr("tacit.cli.problem.LARGE", 1000)
     said = run(
         "--table", str(folder), "--target", "sick", "--trials", "4", "--yes", "--storage", f"sqlite:///{tmp_path}/s.db"
     )

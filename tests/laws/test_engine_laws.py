@@ -90,6 +90,7 @@ class TestDask(EngineLaws):
         assert "Start worker" in said
         assert "8675309" not in said
 
+    @pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # a large budget, for little noise
     def test_frames_of_dask_are_counted_and_scored_where_they_are(self, dask: Any) -> None:
         import pandas
         from dask.dataframe import from_pandas

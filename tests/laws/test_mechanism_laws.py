@@ -65,7 +65,6 @@ class Spy:
     """Exact noise that does something first, such as looking into the ledger."""
 
     simulated = False
-    distance = 0.0
 
     def __init__(self, before: Callable[[], None]) -> None:
         self.before, self.drawn = before, 0

@@ -37,7 +37,7 @@ def test_the_better_branch_is_found_and_only_its_parameters_are_released(method:
     assert set(value.params) == {"kind", "depth"}
     assert value.params["kind"] == "forest"
     assert abs(value.params["depth"] - 6) <= 3
-    assert value.details["score"] == "the mean of 6 observations made after the choice"
+    assert value.details["score"] == "the mean of 3 observations made after the choice"
     assert abs((value.score or 0) - losses(value.params)[0]) < 4 * (value.deviation or 0)
     assert {tuple(t["params"]) for t in value.trials} == {("kind", "C"), ("kind", "depth")}
 
@@ -70,6 +70,24 @@ def test_several_trials_at_once_follow_the_function() -> None:
     assert len(release.value.trials) == 12
 
 
+@pytest.mark.parametrize(("method", "more"), [("pool", {"trials": 60}), ("staged", {"trials": 20, "pool": 40})])
+def test_a_hidden_pool_has_settings_of_every_branch(method: str, more: dict[str, Any]) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def asked(params: dict[str, Any]) -> Any:
+        seen.append(params)
+        return losses(params)
+
+    value = tacit.tune(asked, kinds, **ASKED, method=method, noise=Simulation(3), **more).value
+    assert {tuple(p) for p in seen[:40]} == {("kind", "C"), ("kind", "depth")}
+    assert set(value.params) == {"kind", "depth"}
+    assert abs(value.params["depth"] - 6) <= 1
+    if method == "staged":  # in the winner's branch, near it
+        assert all(set(t["params"]) == {"kind", "depth"} for t in value.trials)
+    again = tacit.tune(losses, kinds, **ASKED, method=method, noise=Simulation(3), **more).value
+    assert again == value
+
+
 def nothing(trial: Any) -> None:
     pass
 
@@ -79,8 +97,8 @@ def renamed(trial: Any) -> dict[str, Any]:
 
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-    (kinds, {"method": "pool"}, "works with method observed or random"),
-    (kinds, {"method": "gibo"}, "works with method observed or random"),
+    (kinds, {"method": "grid"}, "works with method observed or random or pool or staged"),
+    (kinds, {"method": "gibo"}, "works with method observed or random or pool or staged"),
     (kinds, {"candidates": 8}, "candidates are members"),
     (nothing, {}, "at least one parameter"),
     (renamed, {}, "Derive other values in the objective"),

@@ -11,6 +11,7 @@ import pytest
 
 import tacit
 from tacit.cli.tune import format_release
+from tacit.data.metrics import Reading
 from tacit.methods.intervals import reach_new_data, sampling_deviation
 from tacit.methods.observed import simultaneous_deviation
 from tacit.methods.tuned import Tuned
@@ -112,3 +113,21 @@ def test_a_release_of_the_first_version_has_no_sampling_error() -> None:
     value = Tuned.from_json({**old, "noise": None, "trials": [], "details": {}})
     assert value.intervals() == [("noise of privacy", pytest.approx(0.196))]
     assert "sampling" not in value.to_json()
+
+
+def test_the_score_is_the_metric_and_the_loss_is_beside_it() -> None:
+    reading = Reading("accuracy", 1.0, -1.0, higher=True, unit=True)
+    value = Tuned({"x": 1.0}, 0.25, "pool", "minimize", deviation=0.1, law="gaussian", reading=reading)
+    assert (value.score, value.loss, value.half_width) == (0.75, 0.25, pytest.approx(0.196))
+    document = value.to_json()
+    assert (document["score"], document["loss"]) == (0.75, 0.25)
+    assert Tuned.from_json(document) == value
+
+
+def test_a_document_of_an_earlier_release_called_the_loss_its_score_and_stays_as_it_was() -> None:
+    value = Tuned({"x": 1.0}, 0.25, "pool", "minimize", deviation=0.1, reading=Reading("accuracy", 1.0, -1.0))
+    old = {**value.to_json(), "score": 0.25}
+    del old["loss"]
+    again = Tuned.from_json(old)
+    assert (again.loss, again.score) == (0.25, 0.75)
+    assert again.to_json() == old

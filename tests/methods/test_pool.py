@@ -23,6 +23,8 @@ from tacit.privacy.mean import STEPS
 from tacit.privacy.noise import Simulation
 from tacit.report.pages.tuned import page
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # large budgets, for little noise
+
 SPACE = {"x": tacit.Float(0.0, 1.0)}
 SECRET = 0.123456789012  # a mean that nobody may see
 BUDGETS = (Budget.pure(1.0), Budget.approximate(1.0, 1e-6), Budget.zcdp(0.1), Budget.gdp(0.5))

@@ -67,7 +67,7 @@ app(["tune", "--help"])
 
 
 def test_a_method_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(BadInput, match=r"method must be one of observed, random.*got method='toy'"):
+    with pytest.raises(BadInput, match=r"method must be one of auto, observed, random.*got method='toy'"):
         tacit.tune(
             lambda p: [0.5], {"x": tacit.Float(0.0, 1.0)}, records=1, bounds=(0, 1), budget=None, trials=1, method="toy"
         )

@@ -23,6 +23,8 @@ from tacit.run.study import open_study
 from tacit.space import Choice as Options
 from tacit.space import Float, Int, Space
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # large budgets, for little noise
+
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SECRET = 0.012345678901
 

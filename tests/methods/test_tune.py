@@ -20,7 +20,6 @@ import pytest
 import tacit
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError, TacitError
 from tacit.methods.tune import read_release
-from tacit.privacy.noise import BULK
 from tacit.privacy.release import digest
 
 N = 4000
@@ -45,8 +44,8 @@ class Bowl:
 
 
 def tuned(objective: Any = None, space: Any = SPACE, **other: Any) -> tacit.Release:
-    given = {"records": N, "bounds": (0.0, 1.0), "budget": BUDGET, "trials": 6, "progress": False, **other}
-    return tacit.tune(objective or Bowl(), space, **given)
+    given = {"records": N, "bounds": (0.0, 1.0), "budget": BUDGET, "trials": 6, "progress": False}
+    return tacit.tune(objective or Bowl(), space, **{**given, "method": "observed", **other})
 
 
 def ledger_at(path: Path, times: float = 1.0) -> tacit.Ledger:
@@ -122,7 +121,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "half a trial": ({"trials": 2.5}, "trials must be a whole number"),
     "no budget": ({"budget": None}, r"'observed' needs a budget, such as tacit\.Budget\.approximate"),
     "a number for a budget": ({"budget": 1.0}, r"must be a tacit\.Budget"),
-    "an unknown method": ({"method": "magic"}, "one of observed, random, grid.*got method='magic'"),
+    "an unknown method": ({"method": "magic"}, "one of auto, observed, random, grid.*got method='magic'"),
     "an unknown option": ({"constants": "icml"}, "'observed' takes no option constants"),
     "an unknown option of a paper": ({"method": "kusner1", "sauce": 1}, "takes no option sauce; it takes constants"),
     "no records": ({"records": 0}, "records must be at least 1"),
@@ -133,7 +132,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a candidate outside": ({"candidates": [{"x": 3.0}]}, r"outside \[0, 1\]"),
     "a candidate without x": ({"candidates": [{"y": 0.5}]}, "needs a value for 'x'"),
     "a candidate of words": ({"candidates": [{"x": "half"}]}, "must be a number"),
-    "noise in bulk": ({"noise": BULK, "method": "pool"}, "drawn in bulk"),  # a pure epsilon would be stated for it
     "storage that is none": ({"storage": "nowhere://x"}, "storage cannot be opened.*Nothing was spent"),
     "a small grid": (
         {"space": {"c": tacit.Choice(list("abcdefgh"))}, "method": "grid"},

@@ -74,7 +74,7 @@ class Service:
         table.to_csv(folder / "rows.csv", index=False)
         cert, key = map(str, certificate)
         self.options = ["--evaluate", "answer", "--epsilon", "3", "--delta", "1e-4", "--state", str(folder / "state"),
-                        "--certificate", cert, "--key", key, "--scale", "1", *options]  # fmt: skip
+                        "--tls-certificate", cert, "--tls-key", key, "--scale", "1", *options]  # fmt: skip
         self.authority = cert
         self.process: subprocess.Popen[str] | None = None
 
@@ -186,8 +186,8 @@ def test_what_cannot_be_served_is_neither_published_nor_paid(tmp_path: Path, mon
         port = str(taken.getsockname()[1])
         for other, says in (
             (["--port", port], "Nothing was published"),
-            (["--port", "0", "--certificate", "no.pem", "--key", "no.pem"], "Nothing was published"),
-            (["--port", "0", "--host", "0.0.0.0"], "(--insecure)"),
+            (["--port", "0", "--tls-certificate", "no.pem", "--tls-key", "no.pem"], "Nothing was published"),
+            (["--port", "0", "--host", "0.0.0.0"], "(--behind-proxy)"),
         ):
             done = tacit(*words, *other)
             assert (done.returncode, done.stdout) == (2, ""), done

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from tacit.errors import BadInput
-from tacit.page import Html, Page, embed_json, figures, pairs, policy, table
+from tacit.page import Page, embed_json, policy, render_parts, ui
 
 HOSTILE = '</script><script>alert("1")</script>'
 
@@ -44,15 +46,26 @@ def test_a_part_that_changed_has_another_mark_and_the_others_have_not() -> None:
 
 
 def test_cells_are_escaped_unless_they_are_html_already() -> None:
-    assert HOSTILE not in table(["a", HOSTILE], [[HOSTILE, 1]]) + pairs([(HOSTILE, HOSTILE)]) + figures(
-        [("a", HOSTILE)]
+    shown = (
+        ui().table(["a", HOSTILE], [[HOSTILE, 1]]) + ui().pairs([(HOSTILE, HOSTILE)]) + ui().figures([("a", HOSTILE)])
     )
-    assert "<br>" in table(["a"], [[Html("x<br>y")]])
+    assert HOSTILE not in shown
+    assert "<br>" in ui().table(["a"], [[Markup("x<br>y")]])
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
-    made = table(["name", "value"], [["a", 0.123456]], words=["name"])
+    made = ui().table(["name", "value"], [["a", 0.123456]], words=["name"])
     assert '<td>a</td><td class="n">0.1235</td>' in made
+
+
+def test_figures_keep_short_numbers_on_one_line() -> None:
+    assert 'class="nobreak"' in ui().figures([("score", "0.29 ± 0.02 (95%)")])
+    assert "<dd><" not in ui().figures([("unit", "one validation record replaced")])
+
+
+def test_a_template_that_lacks_a_value_is_an_error_and_no_empty_text() -> None:
+    with pytest.raises(UndefinedError):
+        render_parts("attack.html", size="x", heads=["a"])
 
 
 def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

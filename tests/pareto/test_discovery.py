@@ -151,7 +151,7 @@ def test_two_processes_share_one_study_and_test_each_point_once(ledger_url: str)
     )
     tests = str(Path(__file__).parents[1])
     both = [subprocess.Popen([sys.executable, "-c", code, tests]) for _ in range(2)]
-    assert [p.wait(timeout=120) for p in both] == [0, 0]
+    assert [p.wait(timeout=600) for p in both] == [0, 0]
     front = discover(Toy(), delta=1e-6, trials=24, startup=12, storage=storage)
     assert len(front.tested) == 24
     assert len({str(p.params) for p in front.tested}) == 24

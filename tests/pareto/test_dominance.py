@@ -62,13 +62,6 @@ def test_hypervolume_equals_monte_carlo_on_a_large_cloud(p: int) -> None:
 
 
 @pytest.mark.parametrize("p", [2, 3])
-def test_hypervolume_equals_the_peer(p: int) -> None:
-    peer = pytest.importorskip("optuna._hypervolume")
-    points = np.random.default_rng(7).random((272, p))
-    assert hypervolume(points, [1.0] * p) == pytest.approx(peer.compute_hypervolume(points, np.ones(p)), rel=1e-12)
-
-
-@pytest.mark.parametrize("p", [2, 3])
 @pytest.mark.parametrize("digits", [1, 9])
 def test_front_and_hypervolume_equal_moocore(p: int, digits: int) -> None:
     """An independent library in C, on clouds with many ties (one digit) and with none."""

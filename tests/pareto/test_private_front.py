@@ -17,7 +17,8 @@ from tacit import Budget, Ledger, Simulation
 from tacit.errors import BadInput, BudgetRefused, LedgerError, ObjectiveError
 from tacit.pareto import Front, PrivateTest, discover
 from tacit.pareto.algorithm import Oracles
-from tacit.pareto.private_front import UNIT, ObservedTest
+from tacit.pareto.private_front import ObservedTest
+from tacit.privacy.units import TEST as UNIT
 from tacit.run.shards import Shards
 from tacit.space import Space
 from tacit.trainers.dp_sgd import LogisticSGD

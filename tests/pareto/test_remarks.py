@@ -13,7 +13,7 @@ from pareto_toys import Toy
 from tacit import Budget, Float, Ledger
 from tacit.errors import BadInput, BudgetRefused
 from tacit.pareto import DParetoSampler, Front, Point, PrivateTest, discover
-from tacit.pareto.remarks import edge_remarks
+from tacit.pareto.remarks import edge_remarks, usual_model
 from tacit.run.folder import lock_folder
 from tacit.space import Space
 
@@ -77,3 +77,21 @@ def test_a_refused_run_leaves_nothing_that_looks_under_way(tmp_path: Path) -> No
     with pytest.raises(BudgetRefused), lock_folder(tmp_path / "out") as folder:
         discover(Toy(), delta=1e-6, trials=3, storage=folder.storage, private=PrivateTest(Budget.gdp(1.0), ledger))
     assert not (tmp_path / "out" / "study.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "objectives", "noisy", "model"),
+    [
+        (2, 2, False, "exact"),
+        (4, 2, False, "gp"),
+        (5, 2, True, "exact"),
+        (5, 3, False, "exact"),
+    ],
+)
+def test_the_model_of_privacy_goes_by_the_parameters_or_by_the_study(
+    parameters: int, objectives: int, noisy: bool, model: str
+) -> None:
+    space = Space({f"x{j}": Float(0.0, 1.0) for j in range(parameters)})
+    assert usual_model(space, objectives, noisy=noisy) == model
+    assert usual_model(space, objectives, noisy=noisy, begun='{"search": "dpareto, exact privacy"}') == "exact"
+    assert usual_model(space, objectives, noisy=noisy, begun='{"search": "dpareto, gp privacy"}') == "gp"

@@ -29,7 +29,10 @@ from tacit.privacy.noise import Simulation
 ROOT = Path(__file__).parents[2]
 WORKABLE = [name for name, forecast in forecasts().items() if forecast.own_curve]
 ONE = tacit.Budget.approximate(1.0, 1e-6)
-SIMULATED: dict[str, Any] = {"noise": Simulation(0), "progress": False, "accept_noise": True}
+
+
+def simulated() -> dict[str, Any]:
+    return {"noise": Simulation(0), "progress": False, "accept_noise": True}
 
 
 def made(**changes: Any) -> Plan:
@@ -47,13 +50,13 @@ FACTS: dict[str, Any] = {"records": 1000, "bounds": (3.0, 5.0), "trials": 20}
 
 @each("method", ["observed", "random", "grid"])
 def test_the_noise_is_that_of_a_run(method: str) -> None:
-    release = tacit.tune(losses, SPACE, **FACTS, budget=ONE, method=method, **SIMULATED)
+    release = tacit.tune(losses, SPACE, **FACTS, budget=ONE, method=method, **simulated())
     assert made(bounds=(3.0, 5.0))[method].noise == release.value.noise
 
 
 def test_gibos_noise_and_evaluations_are_those_of_a_run() -> None:
     row = made(bounds=(3.0, 5.0), budget=tacit.Budget.gdp(0.5))["gibo"]
-    release = tacit.tune(losses, SPACE, **FACTS, budget=tacit.Budget.gdp(0.5), method="gibo", **SIMULATED)
+    release = tacit.tune(losses, SPACE, **FACTS, budget=tacit.Budget.gdp(0.5), method="gibo", **simulated())
     details = release.value.details
     assert (row.noise, row.evaluations) == (details["noise_scale"], details["evaluations"])
     clip, mu = details["settings"]["clip"], details["mu_path"]
@@ -65,7 +68,7 @@ def test_gibos_noise_and_evaluations_are_those_of_a_run() -> None:
 def test_held_to_few_evaluations_gibo_runs_as_told() -> None:
     row = made(bounds=(3.0, 5.0), dimensions=2)["gibo_few"]
     facts = {**FACTS, "budget": ONE, **row.arguments}
-    release = tacit.tune(losses, SPACE, **facts, **SIMULATED)
+    release = tacit.tune(losses, SPACE, **facts, **simulated())
     assert row.evaluations == release.value.details["evaluations"] <= 20
     assert row.noise == release.value.details["noise_scale"]
     assert "evaluations, 1 for the score; " in row.notes[0], "nothing is spent on where to begin"
@@ -75,7 +78,7 @@ def test_kusners_sensitivity_is_that_of_a_run() -> None:
     case = made(bounds=(3.0, 5.0)).case
     with pytest.warns(UserWarning, match="hides a change"):
         release = tacit.tune(
-            losses, SPACE, **FACTS, budget=ONE, method="kusner1", prior_scale=_prior_scale(case), **SIMULATED
+            losses, SPACE, **FACTS, budget=ONE, method="kusner1", prior_scale=_prior_scale(case), **simulated()
         )
     told = kusner.foresee_choice(case)
     assert told.sensitivity == pytest.approx(release.value.details["choice_sensitivity"], rel=1e-12)
@@ -205,7 +208,7 @@ def test_a_budget_that_a_method_cannot_use_is_said_and_not_raised() -> None:
         "middle",
     }
     assert "not pure" in pure["observed"].unavailable
-    assert pure.recommendation.method == "pool"  # level with pool_many, which takes 1,000 evaluations
+    assert pure.recommendation.method == "pool"
     gdp = made(budget=tacit.Budget.gdp(0.5), want=0.01)
     assert gdp["kusner1"].unavailable
     assert not gdp["observed"].unavailable
@@ -227,20 +230,11 @@ def test_the_recommended_call_runs() -> None:
     assert made_here.guarantee.unconditional
 
 
-def test_a_thousand_evaluations_are_not_recommended_for_nothing() -> None:
-    plan = tacit.plan(records=20_000, dimensions=1, trials=30, budget=tacit.Budget.approximate(1.0, 1e-6), spread=0.1)
-    assert plan["pool_many"].mean < plan["observed"].mean < plan["pool_many"].mean + 0.0002
-    assert (plan.recommendation.method, plan["observed"].evaluations) == ("observed", 30)
-    assert "0.002 of the spread against" in plan.recommendation.reason
-    assert "If you know" not in plan.recommendation.reason
-    assert "30 trials: measured at 50" in str(plan)
-
-
-def test_what_is_recommended_has_the_least_expected_loss() -> None:
-    plan = made(records=5000)
-    able = [o for o in plan.outlooks if o.guarantee.unconditional and o.measured]
-    chosen = plan[plan.recommendation.method]
-    assert chosen.mean <= min(o.mean for o in able) + 0.05 * plan.case.spread
+def test_no_more_evaluations_are_recommended_than_were_asked_for() -> None:
+    for trials in (5, 30, 2000):
+        plan = made(trials=trials, records=20_000)
+        assert plan.recommendation.arguments["trials"] <= trials
+        assert f"that {trials:,} evaluations allow" in plan.recommendation.reason
 
 
 @each(
@@ -346,16 +340,6 @@ def test_the_table_shows_every_method_once() -> None:
     lines = str(made()).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("---"))
     assert [line.split()[0] for line in lines[start + 1 : start + 1 + len(forecasts())]] == list(forecasts())
-
-
-@each("dimensions", [2, 4, 6, 10])
-@each("records", [300, 500, 1000, 2000, 5000])
-def test_the_choice_is_the_one_that_was_measured_best(records: int, dimensions: int) -> None:
-    """Few records: a pool. Many, and more than two parameters: stages. See benchmarks/results/pool_table.json."""
-    plan = made(records=records, dimensions=dimensions, trials=50, spread=0.1)
-    stages = records == 5000 and dimensions > 2
-    assert plan.recommendation.method == ("staged" if stages else "pool_many")
-    assert "evaluations" in plan.recommendation.reason
 
 
 def test_a_plan_loads_no_optimisers_statistics_or_tables() -> None:

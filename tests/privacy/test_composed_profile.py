@@ -32,3 +32,24 @@ def test_it_costs_more_than_either_part_and_less_than_their_sum() -> None:
     after = GaussianProfile(0.3)
     both = epsilon_at(ComposedProfile(0.1, after), 1e-5)
     assert epsilon_at(after, 1e-5) < both < epsilon_at(after, 5e-6) + epsilon_at(GaussianProfile(0.1), 5e-6)
+
+
+def test_what_comes_after_is_reversed_with_it() -> None:
+    """Itself where that is symmetric; else the other direction, which is what deltas at negative epsilons rest on."""
+    gaussian = ComposedProfile(0.4, GaussianProfile(0.5))
+    assert gaussian.reversed is gaussian
+
+    class Lopsided:
+        def __init__(self, mu: float, back: float) -> None:
+            self.mu, self.back = mu, back
+
+        @property
+        def reversed(self) -> Lopsided:
+            return Lopsided(self.back, self.mu)
+
+        def delta(self, epsilon: np.ndarray) -> np.ndarray:
+            return GaussianProfile(self.mu).delta(epsilon)
+
+    there = ComposedProfile(0.4, Lopsided(0.5, 0.1)).reversed
+    alone = ComposedProfile(0.4, GaussianProfile(0.1))
+    assert (there.delta([0.5, 1.0]) == alone.delta([0.5, 1.0])).all()

@@ -244,3 +244,8 @@ def test_random_exponential_mechanisms_have_profiles_below_the_claim():
 @each("mu", MUS)
 def test_mu_range_is_the_inverse_of_range_mu_on_the_safe_side(mu):
     assert mu * (1 - 1e-9) <= c.range_mu(c.mu_range(mu)) <= mu
+
+
+def test_a_root_with_nothing_safe_near_it_is_called_a_defect():
+    with pytest.raises(ArithmeticError, match="a defect of tacit"):
+        c._step_to_safety(1.0, lambda root: False, up=True)

@@ -119,6 +119,16 @@ def test_a_guarantee_survives_json(guarantee):
     assert Guarantee.from_json(document) == guarantee
 
 
+def test_a_distance_that_an_earlier_release_stated_stays_stated():
+    document = Guarantee(Budget.approximate(1.0, 1e-6)).to_json() | {"distance": 2e-12}
+    read = Guarantee.from_json(document)
+    assert "within 2e-12 of the exact law" in " ".join(read.premises)
+    assert "distance" not in read.to_json()
+    assert Guarantee.from_json(read.to_json()) == read
+    with pytest.raises(BadInput, match="distance"):
+        Guarantee.from_json(document | {"distance": 2.0})
+
+
 @given(budgets)
 def test_the_json_quotes_what_the_budget_implies(budget):
     document = Guarantee(budget, delta=1e-5).to_json()
@@ -177,14 +187,15 @@ def test_the_paragraph_says_how_much_of_what_and_when_it_holds(budget):
     free = str(Guarantee(budget, unit="one patient replaced", source="A and B (2020)", delta=1e-6))
     bound = str(Guarantee(budget, assumptions=("losses are Lipschitz", "n is public")))
     epsilon = budget.amount if budget.notion in ("pure", "approximate") else budget.epsilon(1e-6)
-    assert "\n" not in free
+    summary, source = free.split("\n")
+    assert len(summary.split()) <= 60
+    assert source == "Source: A and B (2020)."
     assert f"epsilon = {epsilon:.4g}" in free
     assert f"at most {at_most(math.exp(epsilon), 4)} p" in free
     assert ("delta = 1e-06" in free) == (budget.notion != "pure")
     assert "one patient replaced" in free
-    assert "A and B (2020)" in free
     assert "It holds whatever the data are" in free
-    assert "It holds only if: losses are Lipschitz; n is public" in bound
+    assert "It is conditional: see below.\nIt holds only if:\n- losses are Lipschitz\n- n is public\n" in bound
 
 
 def test_the_paragraph_of_no_guarantee_says_no():
@@ -194,8 +205,8 @@ def test_the_paragraph_of_no_guarantee_says_no():
 
 
 def test_a_huge_epsilon_can_still_be_printed():
-    assert "at most e^1e+04 p, which is hardly a promise, had that" in str(Guarantee(Budget.pure(1e4)))
-    assert "at most e^1000 p + 1e-06, which is hardly a promise, had" in str(Guarantee(Budget.approximate(1e3, 1e-6)))
+    assert "at most e^1e+04 p, which is hardly a promise. At" in str(Guarantee(Budget.pure(1e4)))
+    assert "at most e^1000 p + 1e-06, which is hardly a promise. At" in str(Guarantee(Budget.approximate(1e3, 1e-6)))
 
 
 @each(

@@ -12,9 +12,10 @@ from dp_accounting import pld
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_delta import step_delta
 
 from tacit.privacy.conversions import gdp_delta, gdp_epsilon
-from tacit.privacy.dominating_pairs import POISSON, POISSON_REPLACE, WITHOUT, step_delta
+from tacit.privacy.dominating_pairs import POISSON, POISSON_REPLACE, WITHOUT
 from tacit.privacy.loss_distribution import compose
 from tacit.privacy.loss_profile import LossProfile
 from tacit.privacy.step_losses import StepLosses, step_losses

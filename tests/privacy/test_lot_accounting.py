@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from benchmarks.papers._renyi import sampled_gaussian_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from tacit.accounting import epsilon, noise_below, noise_for, sampled_profile
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.profiles import GaussianProfile, TableProfile, epsilon_at, tabulate
-from tacit.privacy.subsampling import sampled_gaussian_epsilon
 
 PAPER = {"records": 40_000, "lot": 128, "steps": 6_250, "delta": 1e-6}
 REPLACE = {"sampling": "without_replacement", "adjacency": "replace_one"}

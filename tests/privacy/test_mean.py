@@ -114,10 +114,10 @@ def test_the_guarantee_is_the_range_over_records_and_noise(n, low, width, mu):
     assert mean.guarantee.notion == "gdp"
     assert mean.guarantee.unconditional
     assert mean.guarantee.budget.amount == pytest.approx(mean.width / (n * mean.scale), rel=2e-9)
-    assert mean.guarantee.budget.amount >= mean.width / (n * mean.scale)
+    assert Fraction(mean.guarantee.budget.amount) >= Fraction(STEPS) / Fraction(mean.whole_scale)
     target = BoundedMean(n, (low, low + width), budget=Budget.gdp(mu))
     assert target.guarantee.budget == Budget.gdp(mu)
-    assert mu * (1 - 1e-8) <= STEPS / target.whole_scale < mu * (1 - 1e-9)
+    assert mu * (1 - 2.0**-51) <= Fraction(STEPS) / Fraction(target.whole_scale) <= mu
 
 
 def test_the_noise_is_in_the_units_of_the_losses():

@@ -1,165 +1,293 @@
-"""Sources of noise: what is drawn in bulk keeps to the lattice, and its distance reaches guarantee, ledger and sum."""
+"""The exact sampler: draws against another library's arithmetic, at borders, in tails and at the ends of floats."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
+import sys
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from each import each
+from hypothesis import given
+from hypothesis import strategies as st
+from noise_words import Chosen, draw_by, pairs, place, quantile
+from scipy.special import ndtri
 
-from tacit.audit.bounds import lower_bound
-from tacit.errors import BudgetRefused, GuaranteeError
-from tacit.privacy.accounting import Cost, Filter, compose
-from tacit.privacy.conversions import gdp_delta
-from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.mechanisms import Gaussian, Laplace
-from tacit.privacy.noise import BULK, BULK_FINENESS, EXACT, REACH, Exact, Simulation, array_source, lattice, on_lattice
+from tacit.errors import BadInput
+from tacit.privacy import noise
+from tacit.privacy.noise import EXACT, GAUSSIAN, LAPLACE, Exact, Grid, make_grid
 
-FALSE_ALARM = 1e-7
-
-
-def test_bulk_noise_keeps_values_on_the_lattice_of_its_scale() -> None:
-    for scale in (1e-280, 3e-5, 1.0, 7e20):
-        noisy = BULK.gaussian(np.linspace(-3, 3, 999) * scale, scale)
-        steps = np.ldexp(noisy, -lattice(scale, BULK))
-        assert (steps == np.rint(steps)).all()
-        assert 2.0**-BULK_FINENESS / 2 < math.ldexp(1.0, lattice(scale, BULK)) / scale <= 2.0**-BULK_FINENESS
+LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
+BITS = st.integers(1 << 64, (1 << 127) - 1)
+SCALES = st.sampled_from([1e-290, 3e-11, 1.0, 1.999, 7e20, 1e290])
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+every_law = pytest.mark.parametrize("law", LAWS)
 
 
-@pytest.mark.parametrize(("kind", "law"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
-def test_bulk_noise_on_values_has_the_law_and_the_scale_that_were_asked_for(kind: str, law: object) -> None:
-    values = np.linspace(-50, 50, 100_000).reshape(1000, 100)
-    noise = (getattr(BULK, kind)(values, 0.37) - values).ravel()
-    assert stats.kstest(noise / 0.37, law.cdf).pvalue > FALSE_ALARM  # type: ignore[attr-defined]
+# What a draw is
 
 
-@pytest.mark.parametrize("source", [EXACT, BULK], ids=repr)
-@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
-@pytest.mark.parametrize("scale", [1e-290, 0.37, 1e290])
-def test_noise_lies_on_the_lattice_whose_rounding_is_charged_and_on_no_coarser_one(
-    source: Exact, kind: str, scale: float
+@every_law
+@given(x=FLOATS, bits=BITS, sign=st.integers(0, 1), scale=SCALES)
+def test_one_number_is_the_real_sum_rounded_to_a_step_and_then_to_a_float(
+    law: str, x: float, bits: int, sign: int, scale: float
 ) -> None:
-    steps = np.ldexp(getattr(source, kind)(np.zeros(400), scale), -lattice(scale, source))
-    assert (steps == np.rint(steps)).all()
-    assert 100 < (steps % 2 == 1).sum() < 300  # fails by chance at a rate of 1e-22
+    grid = make_grid(scale)
+    drawn = getattr(Chosen([sign << 63 | bits >> 64, bits & (2**64 - 1), 0, 0]), law)(np.array([x]), scale)
+    assert drawn.shape == (1,)
+    assert drawn[0] == oracle(law, x, bits, sign, grid)
 
 
-def test_values_are_rounded_to_the_nearest_step_before_noise_in_bulk_is_added() -> None:
-    k = lattice(1.0, BULK)
-    steps = np.array([-8.6, -1.5, -0.75, -0.5, -0.49, 0.0, 0.26, 0.5, 0.51, 1.0, 1.49, 2.5, 7.9, 2.0**40 + 1, 1e-300])
-    noisy = on_lattice(np.ldexp(steps, k), 1.0, lambda scale, size: np.full(size, 7))
-    assert (np.ldexp(noisy, -k) == np.rint(steps) + 7).all()
+@every_law
+@given(st.lists(st.tuples(FLOATS, BITS, st.integers(0, 1)), min_size=2, max_size=8), SCALES)
+def test_so_is_every_number_of_an_array(law: str, rows: list[tuple[float, int, int]], scale: float) -> None:
+    values, bits, signs = zip(*rows, strict=True)
+    drawn = getattr(Chosen(pairs(bits, signs) + [0] * 8), law)(np.array(values), scale)
+    assert drawn.tolist() == [oracle(law, x, b, s, make_grid(scale)) for x, b, s in rows]
+
+
+def oracle(law: str, x: float, bits: int, sign: int, grid: Grid) -> float:
+    x = min(max(x, -grid.most), grid.most)
+    k = draw_by(law, bits, sign, Fraction(x) / Fraction(2) ** grid.e, Fraction(grid.S))
+    high, low = divmod(k, 1)
+    assert low == 0
+    return float(high * Fraction(2) ** grid.e) if abs(high) < 2**1100 else math.copysign(math.inf, high)
+
+
+@given(
+    st.integers(-(2**200), 2**200), BITS, st.integers(0, 1), st.sampled_from([0.3, 7.5, 2.0**24, 1e9, 2.0**58, 1e40])
+)
+def test_one_whole_number_of_any_size_is_the_real_sum_rounded_to_a_step(
+    value: int, bits: int, sign: int, scale: float
+) -> None:
+    grid = make_grid(scale, whole=True)
+    assert grid.e == max(0, math.frexp(scale)[1] - 25)
+    drawn = Chosen([sign << 63 | bits >> 64, bits & (2**64 - 1), 0, 0]).gaussian_whole(value, scale)
+    assert drawn == draw_by("gaussian", bits, sign, Fraction(value, 1 << grid.e), Fraction(grid.S)) << grid.e
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(2**62), 2**62), BITS, st.integers(0, 1)), min_size=1, max_size=8),
+    st.sampled_from([0.3, 7.5, 2.0**24, 1e9, 2.0**58]),
+)
+def test_so_is_every_whole_number_of_an_array(rows: list[tuple[int, int, int]], scale: float) -> None:
+    values, bits, signs = zip(*rows, strict=True)
+    drawn = Chosen(pairs(bits, signs) + [0] * 8).gaussian_whole_array(np.array(values), scale)
+    one = [
+        Chosen([s << 63 | b >> 64, b & (2**64 - 1), 0, 0]).gaussian_whole(v, scale) for v, b, s in rows
+    ]  # which the test above compares
+    assert drawn.tolist() == one
+    assert drawn.dtype == np.int64
+
+
+@every_law
+@each("count", [2, noise.BLOCK - 1, noise.BLOCK + 1, 3 * noise.BLOCK])
+def test_an_array_of_many_parts_uses_every_word_once(law: str, count: int) -> None:
+    words = np.random.default_rng(3).integers(0, 2**64, 2 * count + 64, np.uint64)
+    source = Chosen(words)
+    drawn = getattr(source, law)(np.zeros(count), 1.0)
+    assert len(source.left) <= 64
+    assert len(np.unique(drawn)) > 0.99 * count
+
+
+# Borders and tails
+
+
+@every_law
+@each("apart", [1e-12, 1e-8, 1e-3])
+@each("border", [0.5, 20.5, 1e6 + 0.5, 5.2e7 + 0.5])
+def test_a_draw_next_to_a_border_is_on_the_right_side_and_near_ones_are_refined(
+    law: str, apart: float, border: float
+) -> None:
+    scale, low = 1.25, Fraction(1, 4)
+    grid = make_grid(scale)
+    words, expected = [], []
+    for side in (-1, 1):
+        for sign in (0, 1):
+            z = (Fraction(border) + side * Fraction(apart) - low * (-1) ** (1 - sign)) / Fraction(grid.S)
+            bits = int(place(law, -z) * (1 << 127))
+            words.append((bits, sign))
+            outward = math.floor(border) if side < 0 else math.ceil(border)
+            expected.append(outward if sign else -outward)
+    values = np.full(4, float(low) * grid.step)
+    source = Chosen(pairs(*map(list, zip(*words, strict=True))) + [0] * 8)
+    drawn = getattr(source, law)(values, scale) / grid.step
+    assert drawn.tolist() == expected
+    assert source.refined == (4 if apart < 1e-5 else 0)
+    one_by_one = [Chosen([s << 63 | b >> 64, b & (2**64 - 1), 0, 0]) for b, s in words]
+    assert [float(getattr(s, law)(values[:1], scale)[0] / grid.step) for s in one_by_one] == expected
+    assert sum(s.refined for s in one_by_one) == source.refined
+
+
+@every_law
+def test_what_is_refined_depends_on_the_sum_alone(law: str) -> None:
+    words = np.random.default_rng(11).integers(0, 2**64, 2 * 200_000, np.uint64)
+    at_zero, shifted = Chosen([*words, *[0] * 99]), Chosen([*words, *[0] * 99])
+    one = getattr(at_zero, law)(np.zeros(200_000), 1.0)
+    grid = make_grid(1.0)
+    other = getattr(shifted, law)(np.full(200_000, 12345 * grid.step), 1.0)
+    assert (other - one == 12345 * grid.step).all()
+    assert 0 < at_zero.refined == shifted.refined < 20
+
+
+@every_law
+@each("zeros", [64, 100, 126])
+def test_tails_beyond_the_first_word_are_refined(law: str, zeros: int) -> None:
+    bits = 1 << (127 - zeros - 1)
+    for words in (pairs([bits, bits]), [bits >> 64, bits & (2**64 - 1)]):
+        source = Chosen([*words, 5, 5])
+        drawn = getattr(source, law)(np.zeros(len(words) // 2), 1.0)
+        assert source.refined == len(drawn)
+        middle = draw_by(law, bits, 0, Fraction(0), Fraction(2**24)) * 2.0**-24
+        assert drawn == pytest.approx(middle, rel=0.02 if zeros == 126 else 1e-7)
+        assert drawn.max() < (-9 if law == "gaussian" else -44)
+
+
+@every_law
+def test_a_tail_without_end_is_drawn_for_as_long_as_it_lasts(law: str) -> None:
+    source = Chosen([0, 0, 0, 0, 0, 1 << 40])
+    drawn = float(getattr(source, law)(np.zeros(1), 1.0)[0])
+    assert source.left == []
+    assert drawn == pytest.approx(float(quantile(law, Fraction(1, 1 << 343))), rel=1e-6)
+
+
+# In floating point and by ball arithmetic
+
+
+def agree(law: str, count: int) -> None:
+    rng, grid = np.random.default_rng(count), make_grid(1.3)
+    words = rng.integers(0, 2**64, (2, count), np.uint64)
+    low = rng.uniform(-0.5, 0.5, count)
+    quick = Chosen([*words.ravel(), *[1 << 63] * 100])._round_all(LAWS[law], low, grid, lambda i: Fraction(low[i]))
+    for i in range(count):
+        first, second = int(words[0, i]), int(words[1, i])
+        assert quick[i] == Chosen([1 << 63] * 9)._refine(LAWS[law], first, second, Fraction(low[i]), grid.S)
+
+
+@every_law
+def test_both_ways_agree(law: str) -> None:
+    agree(law, 1000)
+
+
+@pytest.mark.slow
+@every_law
+def test_both_ways_agree_on_a_hundred_thousand_words(law: str) -> None:
+    agree(law, 100_000)
+
+
+def worst_error(law: str, count: int) -> float:
+    """Of the quantile in floating point: half of the places uniform, half of them in the tails, to 2^-64."""
+    rng = np.random.default_rng(count)
+    u = np.concatenate([rng.random(count // 2), 2.0 ** -rng.uniform(0, 63, count - count // 2)])
+    with mpmath.workprec(160):
+        if law == "laplace":
+            return max(abs(float(mpmath.log(x) - z)) for x, z in zip(u.tolist(), np.log(u).tolist(), strict=True))
+        worst = 0.0
+        for x, z in zip(u.tolist(), ndtri(0.5 * u).tolist(), strict=True):  # one step of Newton's: errors are tiny
+            worst = max(worst, abs(float((mpmath.ncdf(z) - mpmath.mpf(x) / 2) / mpmath.npdf(z))))
+        return worst
+
+
+@every_law
+def test_the_quantile_errs_by_far_less_than_the_margin_allows(law: str) -> None:
+    assert worst_error(law, 2000) < noise.QUANTILE_ERROR / 8
+
+
+@pytest.mark.slow
+@every_law
+def test_so_it_does_on_a_million_words(law: str) -> None:
+    worst = worst_error(law, 1_000_000)
+    print(f"{law}: worst error {worst:.3g} of {noise.QUANTILE_ERROR:.3g} that the proof assumes")
+    assert worst < noise.QUANTILE_ERROR / 8
+
+
+def test_the_margin_covers_what_the_proof_says() -> None:
+    for scale in (1e-290, 1.0, math.nextafter(2.0, 0), 1e290):
+        grid = make_grid(scale)
+        assert 2.0**24 <= grid.S < 2.0**25
+        assert grid.S * grid.step == scale
+        rounding = (46 + 44) * 2.0**-53 + 2 * 2.0**-52  # of S Z, of the sum and of U, in scales
+        wanted = grid.S * (noise.QUANTILE_ERROR + rounding) + grid.least / grid.step
+        assert 0.5 - grid.inside >= wanted
+        assert 0.5 - grid.inside < 2.0**-16  # so that few draws are refined
+
+
+# The ends of what is taken
 
 
 @pytest.mark.filterwarnings("error")
-def test_values_far_beyond_the_lattice_are_cut_and_never_overflow() -> None:
-    noisy = BULK.gaussian(np.array([1e300, -1e300, 1e18, 0.0]), 1.0)
-    assert noisy[0] == pytest.approx(math.ldexp(REACH, lattice(1.0, BULK)), rel=1e-6)
-    assert noisy[1] == pytest.approx(-noisy[0], rel=1e-6)
-    whole = BULK.gaussian_whole_array(np.array([2**63 - 1, -(2**63), 5]), 2.0**57)
-    assert whole[0] > 0 > whole[1]
+@every_law
+@each("scale", [1e-290, 1.0, 1e290])
+def test_values_at_the_ends_of_the_floats_are_noised_without_a_warning(law: str, scale: float) -> None:
+    big = sys.float_info.max
+    values = np.array([big, -big, 5e-324, -5e-324, 2.3e-308, 0.0, -0.0, 1.0])
+    for drawn in (getattr(EXACT, law)(values, scale), [getattr(EXACT, law)(v, scale) for v in values]):
+        assert np.isfinite(drawn).all()
+        most = make_grid(scale).most
+        assert drawn[0] == pytest.approx(most, rel=1e-12)
+        assert drawn[1] == pytest.approx(-most, rel=1e-12)
+        assert drawn[2] != 0
+        assert abs(drawn[2]) < 40 * scale
 
 
-@pytest.mark.parametrize("source", [EXACT, BULK, Simulation(3)], ids=repr)
-def test_arrays_of_whole_numbers_get_noise_on_every_one(source: Simulation) -> None:
-    values = np.arange(4000).reshape(40, 100) * 10**6
-    noisy = source.gaussian_whole_array(values, 2.0**20)
-    assert noisy.shape == values.shape
-    assert noisy.dtype == np.int64
-    assert stats.kstest((noisy - values).ravel() / 2.0**20, stats.norm.cdf).pvalue > FALSE_ALARM
+@pytest.mark.filterwarnings("error")
+def test_whole_numbers_at_the_end_of_64_bits_are_cut_and_never_overflow() -> None:
+    drawn = EXACT.gaussian_whole_array(np.array([2**63 - 1, -(2**63), 5]), 2.0**58)
+    assert drawn[0] > 0 > drawn[1]
+    assert EXACT.gaussian_whole_array(np.array([2**63 - 1, -(2**63)]), 0.01).tolist() == [2**62, -(2**62)]
 
 
-def test_a_mechanism_states_the_distance_of_all_that_it_draws() -> None:
-    one, many = (Gaussian(1.0, budget=Budget.gdp(0.5), size=n, noise=BULK).guarantee for n in (1, 1000))
-    assert (one.distance, many.distance) == (2.0**-85, 1000 * 2.0**-85)
-    assert Gaussian(1.0, budget=Budget.gdp(0.5), size=1000).guarantee.distance == 0
-    assert Laplace(1.0, scale=2.0, noise=BULK).guarantee.quoted()[1] > 0  # type: ignore[index]
-
-
-def test_an_epsilon_includes_the_distance_on_both_sides() -> None:
-    g = Guarantee(Budget.gdp(1.0), distance=1e-10)
-    epsilon = g.epsilon(1e-6)
-    assert gdp_delta(1.0, epsilon) + (1 + math.exp(epsilon)) * 1e-10 == pytest.approx(1e-6, rel=1e-4)
-    assert epsilon > Guarantee(Budget.gdp(1.0)).epsilon(1e-6)
-    pure = Guarantee(Budget.pure(1.0), distance=1e-8)
-    assert pure.quoted() == (1.0, pytest.approx((1 + math.e) * 1e-8))
-    with pytest.raises(GuaranteeError, match="leaves nothing of delta"):
-        g.epsilon(1e-10)
-    approximate = g.as_approximate(1e-6)
-    assert (approximate.distance, approximate.budget) == (0.0, Budget.approximate(epsilon, 1e-6))
-
-
-def test_a_guarantee_with_a_distance_survives_json_and_says_so_in_words() -> None:
-    g = Guarantee(Budget.gdp(1.0), distance=1e-20)
-    assert Guarantee.from_json(g.to_json()) == g
-    assert "1e-20 of the exact law" in str(g)
-    assert "distance" not in Guarantee(Budget.gdp(1.0)).to_json()
-
-
-def test_distances_add_in_a_composition() -> None:
-    parts = [
-        Guarantee(Budget.gdp(0.3), distance=1e-20),
-        Guarantee(Budget.gdp(0.4)),
-        Guarantee(Budget.gdp(0.1), distance=2e-20),
-    ]
-    assert compose(parts).distance == pytest.approx(3e-20)
-    mixed = compose([*parts, Guarantee(Budget.approximate(0.1, 1e-9))], delta=1e-6)
-    assert (mixed.notion, mixed.distance) == ("approximate", pytest.approx(3e-20))
-
-
-def test_a_ledger_with_a_delta_takes_noise_in_bulk_and_one_without_refuses_it(tmp_path: Path) -> None:
-    bulk = Gaussian(1.0, budget=Budget.gdp(0.1), size=1000, noise=BULK)
-    for name, budget in (("gdp", Budget.gdp(1.0)), ("zcdp", Budget.zcdp(1.0)), ("pure", Budget.pure(1.0))):
-        with Ledger.open(tmp_path / "l.db", name, budget) as ledger:
-            with pytest.raises(GuaranteeError, match=r"needs some delta|cannot be counted"):
-                bulk.release(np.zeros(1000), ledger=ledger)
-            assert ledger.entries() == []
-    for composition in ("gdp", "zcdp"):
-        with Ledger.open(
-            tmp_path / "l.db", f"a {composition}", Budget.approximate(1.0, 1e-6), composition=composition
-        ) as ledger:
-            release = bulk.release(np.zeros(1000), ledger=ledger)
-            assert ledger.verify_certificate(release.certificate()).paid
-            ledger.verify()
-            assert ledger.entries()[0].spent.delta == pytest.approx((1 + math.e) * 1000 * 2.0**-85)
-
-
-def test_distances_may_use_a_billionth_of_a_budgets_delta_and_no_more() -> None:
-    f = Filter.over(Budget.approximate(1.0, 1e-6))
-    cost = f.cost(Guarantee(Budget.gdp(1e-6), distance=1e-17))
-    fits = math.floor(1e-15 / cost.delta)
-    assert f.admits(Cost(0.0, (fits - 1) * cost.delta), cost)
-    assert not f.admits(Cost(0.0, fits * cost.delta), cost)
-
-
-def test_a_distance_that_is_too_large_for_a_ledger_is_refused(tmp_path: Path) -> None:
-    with (
-        Ledger.open(tmp_path / "l.db", "a", Budget.approximate(1.0, 1e-6)) as ledger,
-        pytest.raises(BudgetRefused, match="delta"),
+@each("scale", [0.0, -1.0, math.nan, math.inf, 1e-291, 1e291, 5e-324])
+def test_scales_that_the_proof_does_not_cover_are_refused_before_anything_is_drawn(scale: float) -> None:
+    for draw in (
+        lambda source: source.gaussian(np.zeros(3), scale),
+        lambda source: source.laplace(np.zeros(1), scale),
+        lambda source: source.gaussian_whole(1, scale),
+        lambda source: source.gaussian_whole_array(np.zeros(3, int), scale),
     ):
-        ledger.charge(Guarantee(Budget.gdp(0.1), distance=1e-9))
+        source = Chosen([1, 2, 3, 4])
+        with pytest.raises(BadInput, match="scale must be"):
+            draw(source)
+        assert len(source.left) == 4
 
 
-def test_arrays_come_in_bulk_only_where_their_distance_can_be_charged() -> None:
-    assert array_source(1.0) is BULK
-    assert array_source(21.0) is EXACT
-    assert array_source(1.0, Budget.approximate(2.0, 1e-6)) is BULK
-    for budget in (Budget.approximate(30.0, 1e-6), Budget.gdp(1.0), Budget.pure(1.0), Budget.zcdp(1.0)):
-        assert array_source(1.0, budget) is EXACT
+@each("bad", [math.nan, math.inf, -math.inf])
+@each("many", [1, 2, 20_000])
+def test_values_that_are_not_finite_are_refused_before_anything_is_drawn(bad: float, many: int) -> None:
+    source = Chosen([1, 2])
+    values = np.zeros(many)
+    values[-1] = bad
+    for law in LAWS:
+        with pytest.raises(BadInput, match="finite"):
+            getattr(source, law)(values, 1.0)
+    assert len(source.left) == 2
 
 
-@pytest.mark.parametrize(("kind", "budget"), [(Gaussian, Budget.gdp(0.5)), (Laplace, Budget.pure(1.0))])
-def test_an_audit_of_noise_in_bulk_finds_what_is_claimed_and_no_more(kind: type[Gaussian], budget: Budget) -> None:
-    n, made = 200_000, kind(1.0, budget=budget, noise=BULK)
-    family = "gdp" if kind is Gaussian else "any"
-    claim = made.guarantee.epsilon(1e-5)
+def test_what_is_not_a_whole_number_of_64_bits_is_refused_where_one_is_wanted() -> None:
+    for values in (np.array([1.0]), np.array([1], np.uint64), np.array(["1"])):
+        with pytest.raises(BadInput, match="of 64 bits"):
+            EXACT.gaussian_whole_array(values, 3.0)
+    with pytest.raises(BadInput, match=r"at most 2\^58"):
+        EXACT.gaussian_whole_array(np.array([1]), 2.0**59)
+    with pytest.raises(TypeError):
+        EXACT.gaussian_whole(1.0, 3.0)  # type: ignore[arg-type]
 
-    def measured(scale: float) -> float:  # at a confidence of 1 - 1e-7
-        here, there = (getattr(BULK, made.sort)(np.full(n, side), scale) for side in (0.0, 1.0))
-        return lower_bound(here, there, delta=1e-5, confidence=1 - FALSE_ALARM, family=family)
 
-    assert 0.7 * claim < measured(made.scale) <= claim
-    assert measured(made.scale / 2) > claim
+def test_shapes_stay_and_values_are_left_alone() -> None:
+    for shape in ((), (1,), (0,), (3,), (2, 0), (4, 5, 6)):
+        values, whole = np.ones(shape), np.ones(shape, int)
+        assert EXACT.gaussian(values, 1.0).shape == EXACT.laplace(values, 1.0).shape == shape
+        assert EXACT.gaussian_whole_array(whole, 1e9).shape == shape
+        assert (values == 1).all()
+        assert (whole == 1).all()
+    turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert np.rint(EXACT.gaussian(turned, 1e-9)).tolist() == turned.tolist()
+    assert np.rint(EXACT.gaussian(turned[:, ::2], 1e-9)).tolist() == turned[:, ::2].tolist()
+
+
+def test_it_cannot_be_seeded_and_has_no_state() -> None:
+    with pytest.raises(TypeError):
+        Exact(1)  # type: ignore[call-arg]
+    assert vars(Exact()) == {}

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 import tacit
 from tacit.privacy.conversions import gdp_delta
-from tacit.privacy.guarantee import LOSSES, OWN, PUNCTUAL, STEADY, Budget, Guarantee
+from tacit.privacy.guarantee import LOSSES, Budget, Guarantee
 from tacit.privacy.operating import approximate_power, at_most, power
 
 ROOT = Path(__file__).parents[2]
@@ -60,9 +60,7 @@ def test_the_curve_rises_from_delta_to_one_and_lies_above_guessing(budget: Budge
     assert guarantee.power(0.0) == pytest.approx(budget.delta, abs=1e-9)
 
 
-def test_noise_in_bulk_gives_the_attacker_its_distance() -> None:
-    exact, near = (Guarantee(Budget.gdp(0.5), distance=d) for d in (0.0, 1e-3))
-    assert exact.power() < near.power() < exact.power() + 4e-3
+def test_without_a_guarantee_an_attacker_may_always_be_right() -> None:
     assert Guarantee.none("why").power() == 1.0
 
 
@@ -74,10 +72,13 @@ def test_a_printed_bound_is_never_smaller_than_the_bound() -> None:
 
 def test_the_words_are_those_of_the_numbers() -> None:
     said = str(Guarantee(Budget.gdp(MU), "one validation record replaced", premises=LOSSES))
-    assert "would be drawn with probability at most 2.719 p + 1e-06 had that one change been made" in said
-    assert "accepts 5% false alarms, finds it out at most 7.96% of the time" in said
     assert (
-        "It holds whatever the data are. It presupposes of the user's code: each loss is computed from its own" in said
+        "Had that one change been made, an outcome of probability p would have probability at most 2.719 p + 1e-06"
+        in said
+    )
+    assert "At a 5% false-positive rate, any membership test has power at most 7.96%." in said
+    assert (
+        "It holds whatever the data are.\nIt assumes of your code that:\n- each loss is computed from its own" in said
     )
     assert "does not fail, end early or take longer because of what a record holds" in said
 
@@ -98,7 +99,7 @@ def test_certificates_of_the_first_release_still_verify_and_read_truly(name: str
     assert ledger.verify_certificate(document).paid
     guarantee = Guarantee.from_json(document["guarantee"])
     assert guarantee.premises == ()
-    assert "A conclusion drawn from the release" in str(guarantee)
+    assert "Had that one change been made, an outcome" in str(guarantee)
 
 
 def test_premises_are_certified_and_a_certificate_without_them_is_not_the_one_that_was_paid(tmp_path: Path) -> None:
@@ -123,6 +124,6 @@ def test_every_method_states_what_it_presupposes_of_the_users_code() -> None:
         assert release.guarantee.unconditional
         assert "premises" in json.dumps(release.certificate())
     pool = {"method": "pool", "trials": 4, **asked}
-    for budget, timed in ((Budget.pure(1.0), False), (Budget.approximate(1.0, 1e-3), False), (Budget.zcdp(0.1), True)):
+    for budget in (Budget.pure(1.0), Budget.approximate(1.0, 1e-3), Budget.zcdp(0.1)):
         release = tacit.tune(losses, {"x": tacit.Float(0, 1)}, budget=budget, **pool)
-        assert release.guarantee.premises == (OWN, STEADY if timed else PUNCTUAL)  # only a Gaussian draw tells by time
+        assert release.guarantee.premises == LOSSES

@@ -170,3 +170,12 @@ def test_a_printed_release_fits_a_screen_and_says_what_is_promised_and_who_paid(
     paid = Release(0.5, GUARANTEE, Payment("id", "icu", 3, "f" * 64))
     assert "Paid by entry 3 of ledger 'icu'." in str(paid)
     assert len(str(Release(list(range(10_000)), GUARANTEE))) < 2000
+
+
+def test_what_a_release_says_of_itself_and_the_names_of_parts_are_looked_at_too():
+    for about in ({"losses": len}, {"data": {"row": [object()]}}):
+        with pytest.raises(BadInput, match="a release can hold numbers"):
+            Release(1.0, GUARANTEE, about=about)
+    with pytest.raises(BadInput, match="a release can hold numbers"):
+        Release({len: 1.0}, GUARANTEE)
+    assert Release({1: 2.0, "b": 3.0}, GUARANTEE, about={"commit": "abc"}).about == {"commit": "abc"}

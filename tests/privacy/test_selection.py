@@ -15,28 +15,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from absl import logging
+from benchmarks.speed._selection_peers import adversarial_delta, koskela_selection
 from dp_accounting import GaussianDpEvent, dp_event, rdp
 from each import each
+from listed_law import Listed
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from tacit.audit.selection_attack import adversarial_delta
 from tacit.errors import GuaranteeError
 from tacit.privacy.profiles import (
     ApproximateProfile,
     Floats,
     GaussianProfile,
-    LargestProfile,
-    Profile,
     RenyiProfile,
     epsilon_at,
     tabulate,
 )
-from tacit.privacy.published_selection import koskela_selection, renyi_selection
+from tacit.privacy.published_selection import renyi_selection
 from tacit.privacy.run_laws import (
     Capped,
     Fixed,
-    Listed,
     NegativeBinomial,
     PoissonRuns,
     RunLaw,
@@ -286,12 +284,6 @@ def test_a_table_as_base_costs_little_more_than_the_profile_it_was_made_from() -
     table = tabulate(GaussianProfile(MU), floor=DELTA / (1000 * law.mean))
     exact = epsilon_at(select(GaussianProfile(MU), law), DELTA)
     assert exact <= epsilon_at(select(table, law), DELTA) <= exact + 0.01
-
-
-def test_the_split_costs_the_larger_of_training_and_validation() -> None:
-    law = geometric(10.0)
-    base: Profile = LargestProfile((GaussianProfile(MU), GaussianProfile(0.2)))
-    assert epsilon_at(select(base, law), DELTA) == epsilon_at(select(GaussianProfile(MU), law), DELTA)
 
 
 def test_a_fixed_number_of_runs_never_costs_more_than_releasing_them_all() -> None:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.loss_distribution import compose
 from tacit.privacy.profiles import (
     ApproximateProfile,
     GaussianProfile,
-    LargestProfile,
-    Profile,
     RenyiProfile,
     epsilon_at,
-    tabulate,
 )
 from tacit.privacy.run_laws import Capped, Fixed, NegativeBinomial, PoissonRuns, RunLaw, chance_of_top, geometric
 from tacit.privacy.selection import select
-from tacit.privacy.selection_budget import base_for, base_table, choose_law, multiplier_for
-from tacit.privacy.step_losses import step_losses
+from tacit.privacy.selection_budget import base_for, choose_law
 
 TOTAL = Budget.approximate(1.0, 1e-5)
 
@@ -66,46 +60,6 @@ def test_a_total_that_nothing_fits_is_refused_with_a_remedy() -> None:
         base_for(Budget.gdp(1.0), geometric(10.0))
 
 
-def test_a_gaussian_setting_needs_the_multiplier_that_its_mu_says() -> None:
-    base = tabulate(GaussianProfile(0.2), floor=1e-9)
-    for sensitivity in (0.01, 1.0, 37.0):
-        found = multiplier_for(base, lambda noise, d=sensitivity: GaussianProfile(d / noise))
-        assert found == pytest.approx(sensitivity / 0.2, rel=2e-3)
-        assert base.covers(GaussianProfile(sensitivity / found))
-
-
-def test_a_calibrated_setting_costs_no_more_than_the_base_in_any_search() -> None:
-    """Settings with the divergences of Gaussians but heavier proven tails, some worse in one direction."""
-    law, total = geometric(20.0), TOTAL
-    base = base_table(total, law)
-    orders = tuple(np.arange(2.0, 40.0).tolist())
-
-    def setting(steps: int, tilt: float) -> Profile:
-        def at(noise: float) -> Profile:
-            rho = steps / (2 * noise**2)
-            return RenyiProfile(orders, tuple(rho * a**tilt for a in orders), tuple(rho * a for a in orders))
-
-        return LargestProfile((at(multiplier_for(base, at)), GaussianProfile(0.1)))
-
-    settings = LargestProfile((setting(10, 1.0), setting(1000, 1.2)))
-    assert float(select(settings, law).delta(total.amount)) <= total.delta
-    assert float(select(settings, law).reversed.delta(total.amount)) <= total.delta
-
-
-def test_the_table_of_a_total_costs_little_more_than_the_gaussian_itself() -> None:
-    law = geometric(40.0)
-    table, mu = base_table(TOTAL, law), base_for(TOTAL, law)
-    assert float(select(table, law).delta(1.0)) <= TOTAL.delta
-    assert table.covers(GaussianProfile(0.995 * mu))
-    assert not table.covers(GaussianProfile(mu))
-
-
-def test_a_setting_that_no_noise_helps_is_refused() -> None:
-    base = tabulate(GaussianProfile(0.2), floor=1e-9)
-    with pytest.raises(GuaranteeError, match="no noise multiplier up to"):
-        multiplier_for(base, lambda noise: ApproximateProfile(1 / noise, 1e-6))
-
-
 def test_the_chosen_law_is_within_all_limits_and_fits_the_total() -> None:
     for runs, cap, keep in ((40.0, None, 0.5), (15.0, 20, 0.4), (200.0, None, 0.55)):
         best = choose_law(TOTAL, runs=runs, cap=cap, keep=keep)
@@ -141,16 +95,3 @@ def test_bad_input_is_refused_with_the_rule() -> None:
         choose_law(TOTAL, runs=10.0, cap=1)
     with pytest.raises(GuaranteeError, match="lower keep"):
         choose_law(TOTAL, runs=10.0, keep=0.999)
-
-
-def test_a_setting_with_an_exact_loss_distribution_needs_half_the_noise_of_its_renyi_bound() -> None:
-    """Lots of 256 of 24,000 records without replacement, 940 steps; total (1, 1e-5), 40 expected runs."""
-    law, rate = geometric(40.0), np.array([256 / 24_000])
-    base = base_table(TOTAL, law)
-
-    def setting(noise: float) -> Profile:
-        return compose(step_losses("without_replacement/replace_one", np.array([noise]), rate), [940])[0]
-
-    multiplier = multiplier_for(base, setting, start=2.0)
-    assert 2 * multiplier < 5.3  # in clips; noise_below finds 11.8
-    assert epsilon_at(select(setting(multiplier), law), TOTAL.delta) <= TOTAL.amount

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tacit.data.identity import DataIdentity
 from tacit.errors import BadInput
-from tacit.identity import DataIdentity
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.origin import PAID, describe_origin, unit_in_words

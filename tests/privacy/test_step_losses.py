@@ -8,8 +8,9 @@ import pytest
 from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_delta import step_delta
 
-from tacit.privacy.dominating_pairs import POISSON, POISSON_REPLACE, WITHOUT, step_delta
+from tacit.privacy.dominating_pairs import POISSON, POISSON_REPLACE, WITHOUT
 from tacit.privacy.step_losses import StepLosses, make_knots, step_losses
 
 PAIRS = (WITHOUT, POISSON, POISSON_REPLACE)

@@ -117,3 +117,10 @@ def test_what_is_done_does_not_depend_on_the_scores() -> None:
 def test_a_generator_that_fails_means_no_draw() -> None:
     with pytest.raises(GeneratorFailed, match="Nothing was drawn"):
         w.draw_index(np.zeros(3), 1.0, source=lambda count: b"")
+
+
+def test_the_slack_and_the_least_likelihood_are_those_of_the_proof() -> None:
+    """docs/proofs/exponential-mechanism.md: 2^-41 covers all rounding, and nobody is less likely than 2^-92."""
+    assert w.SLACK == 2.0**-41
+    best, worst = w.weigh(np.array([1e6, 0.0]), 1.0).T
+    assert whole(best) == 2**92 * whole(worst)

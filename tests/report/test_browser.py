@@ -31,6 +31,7 @@ from report_parts import (
     laid_out,
     observed,
     searching,
+    trained,
 )
 
 from tacit.outsource.curator.page import Standing, study_page
@@ -39,6 +40,7 @@ from tacit.report.choose import ledger_page
 from tacit.report.dashboard import Dashboard, Runs
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
+from tacit.report.pages import trained as trained_page
 from tacit.report.pages import tuned as tuned_page
 from tacit.report.pages.under_way import search_page
 
@@ -87,6 +89,8 @@ def pages(folder: Path) -> dict[str, Page]:
     """One of each kind of page, of data that stay the same."""
     return {
         "release": tuned_page.page(observed()),
+        "trained": trained_page.page(trained()),
+        "front": front_page.page(front()),
         "descent": tuned_page.page(descended()),
         "fronts": front_page.page([front(), front("linear SVM", -0.03)]),
         "audits": audit_page.page(audits()),
@@ -167,7 +171,7 @@ def test_the_list_of_runs_shows_all_its_columns_on_a_desk(sheet: Sheet, tmp_path
     with chdir(tmp_path):
         made = Runs([Path("runs")]).index()
     bar = "180 of 6000 runs made on both data sets<progress max='6000' value='180'></progress>"
-    made.parts["runs"] = made.parts["runs"].replace("finished", bar, 1)
+    made.parts["runs"] = str(made.parts["runs"]).replace("finished", bar, 1)
     sheet.page.set_viewport_size({"width": 1280, "height": 900})
     page = sheet.show(made, tmp_path)
     assert page.locator("#runs progress").bounding_box()["width"] < 200
@@ -188,6 +192,41 @@ def test_every_page_fits_a_phone_in_the_dark_and_prints_in_black(sheet: Sheet, t
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("button:visible, input:visible").count() == 0
         assert len(page.pdf(format="A4")) > 5000
+
+
+def test_every_page_is_accessible(sheet: Sheet, tmp_path: Path) -> None:
+    """axe-core finds nothing moderate or worse, on a desk and on a phone, in the light and in the dark."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    page, faults = sheet.page, set()
+    for name, made in pages(tmp_path).items():
+        for size, scheme in (({"width": 1280, "height": 900}, "light"), (PHONE, "dark")):
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=scheme)
+            sheet.show(made, tmp_path)
+            found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+            faults |= {(name, v["id"], n["html"][:80]) for v in found if v["impact"] != "minor" for n in v["nodes"]}
+    assert faults == set()
+
+
+COVERED = ("release", "trained", "front", "outsourced", "audits", "ledger")
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_the_first_screen_of_a_release_answers_six_questions_and_prints_on_one_sheet(
+    sheet: Sheet, tmp_path: Path, name: str
+) -> None:
+    page = sheet.page
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    sheet.show(pages(tmp_path)[name], tmp_path)
+    boxes = page.locator("#cover .cover > .box")
+    assert boxes.count() == 6
+    lowest = max(boxes.nth(k).bounding_box()["y"] + boxes.nth(k).bounding_box()["height"] for k in range(6))
+    assert lowest <= 1000
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 1000})  # A4 less its margins, in CSS pixels
+    assert page.locator(".sign").first.is_visible()
+    box = page.locator(".sign").first.bounding_box()
+    assert box["y"] + box["height"] <= 1000
 
 
 def looked(picture: Any) -> Any:
@@ -235,7 +274,7 @@ def test_pages_look_as_they_did(sheet: Sheet, tmp_path: Path, monkeypatch: Any) 
 def test_the_tolerance_tells_pages_apart() -> None:
     pytest.importorskip("PIL.Image", reason="needs tacit[plot]")
     kept = {p.name: looked(p) for p in sorted(SHOTS.glob("*.png"))}
-    assert len(kept) == 18
+    assert len(kept) == 22
     assert max(p.stat().st_size for p in SHOTS.glob("*.png")) < 60_000
     pairs = [(a, b) for a in kept for b in kept if a < b]
     assert [(a, b) for a, b in pairs if apart(kept[a], kept[b]) <= TOLERANCE] == []
@@ -290,5 +329,5 @@ def test_a_front_is_seen_to_grow_while_a_process_writes_it(sheet: Sheet, tmp_pat
         finally:
             page.goto("about:blank")
             running.kill()
-            running.wait(30)
+            running.wait(120)
             server.shutdown()

@@ -46,7 +46,7 @@ def test_a_path_is_shown_with_its_bias() -> None:
 def test_kusners_interval_is_that_of_laplace_noise() -> None:
     certificate = observed()
     certificate["value"] |= {"method": "kusner1", "trials": [], "deviation": 1.0, "score": 0.5}
-    assert "0.5 ± 2.1" in tuned_page.page(certificate).html()
+    assert "0.5 (95%: -1.62 to 2.62)" in tuned_page.page(certificate).html()
 
 
 def test_fronts_of_one_name_are_told_apart_and_kinds_are_labelled(tmp_path: Path) -> None:

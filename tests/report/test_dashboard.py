@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def test_a_run_that_changes_has_a_new_mark_and_a_broken_one_says_so(place: Path)
         second = json.loads(asked(server, f"/{link}.json")[2])
         assert first["mark"] != second["mark"]
         assert first["shape"] == second["shape"]
-        assert "0.5678" in second["parts"]["release"][1]
+        assert "0.5678" in second["parts"]["cover"][1]
         certificate["value"]["trials"] = 3
         (place / "release" / "certificate.json").write_text(json.dumps(certificate))
         assert "Not readable now" in asked(server, f"/{link}")[2]
@@ -183,3 +183,38 @@ def test_a_ledger_beside_the_runs_that_is_also_named_is_listed_once(place: Path,
     runs = Runs([place, place / "release"], ledger=f"{scheme}{place / 'ledger.db'}")
     assert [r.id for r in runs.list_runs() if r.subject.kind == "ledger"] == ["ledger"]
     assert [r.subject.kind for r in Runs([place]).list_runs()].count("ledger") == 1
+
+
+@pytest.mark.parametrize("score", ['"high"', "1" + "0" * 400, "null", "[[1]]", '{"a": 1}', "[" * 100_000])
+@pytest.mark.parametrize("kind", ["trained", "tuned"])
+def test_one_bad_certificate_takes_nothing_else_down(place: Path, score: str, kind: str) -> None:
+    value = f'"score": {score}, "metric": "error", "params": {{}}, "method": "random"'
+    value += ', "trainer": "logistic"' if kind == "trained" else ""
+    bad = place / "bad"
+    bad.mkdir()
+    (bad / "certificate.json").write_text(f'{{"format": "tacit.certificate/1", "value": {{{value}}}}}')
+    with served(place) as server:
+        status, _, text = asked(server)
+        assert status == 200
+        listed = links(text)
+        assert len(listed) >= 2
+        for link in listed:
+            assert asked(server, f"/{link}")[0] == 200
+
+
+def test_connections_that_send_nothing_leave_room_for_others(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr("tacit.report.dashboard.MOST", 4)
+    monkeypatch.setattr("tacit.report.dashboard.SECONDS", 0.5)
+    with served(place) as server:
+        idle = [socket.create_connection(("127.0.0.1", server.server_address[1])) for _ in range(12)]
+        for one in idle:
+            one.settimeout(30)
+            with suppress(OSError):
+                one.sendall(b"GET / HT")
+        for one in idle:  # each is closed: at once, or when its time is over
+            with suppress(ConnectionError):
+                assert one.recv(1) == b""
+            one.close()
+        assert asked(server)[0] == 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import tacit
+from tacit.data.metrics.reading import Reading
 from tacit.methods.tuned import Tuned
-from tacit.metrics.reading import Reading
 from tacit.report.standing import show_left, show_score
 from tacit.report.subjects import Subject
 

@@ -43,7 +43,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.1)), "a mean")
     with pytest.raises(TacitError):  # a search that fails on the way leaves what it observed
         tacit.tune(losses, {"x": tacit.Float(0.0, 1.0)}, records=4000, bounds=(0, 1), budget=budget, trials=30,
-                   out=root / "search", progress=False, seed=1)  # fmt: skip
+                   method="observed", out=root / "search", progress=False, seed=1)  # fmt: skip
     (root / "discovery").mkdir()
     where = f"sqlite:///{root / 'discovery' / 'study.db'}"
     tacit.pareto.discover(Toy(), delta=0.0, trials=4, startup=4, storage=where)
@@ -150,7 +150,7 @@ def test_the_command_writes_a_page_or_says_why_not(places: Path, tmp_path: Path)
     with pytest.raises(BadInput, match="cannot be written: No such file"):
         run(app, ["report", str(places / "front"), "--out", str(tmp_path / "no" / "p.html")], catch_exceptions=False)
     with pytest.raises(BadInput, match="there is none here"):
-        run(app, ["report", str(places / "front"), "--private"], catch_exceptions=False)
+        run(app, ["report", str(places / "front"), "--show-private"], catch_exceptions=False)
     both = [str(places / "front"), str(places / "release")]
     with pytest.raises(BadInput, match="all are fronts or all are audits, got front, release"):
         run(app, ["report", *both], catch_exceptions=False)

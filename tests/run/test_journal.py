@@ -83,7 +83,7 @@ def test_a_run_killed_after_its_start_was_drawn_begins_there_and_its_copies_draw
     shutil.copy(tmp_path / FILE, tmp_path / "copy" / FILE)
     assert gibo_run.run(tmp_path).value.details["scan"]["chosen"] == place
     (tmp_path / "copy" / "ledger.db").symlink_to(tmp_path / "ledger.db")
-    with pytest.raises(BadInput, match="this is a copy"):
+    with pytest.raises(LedgerError, match="an older copy was put back"):
         gibo_run.run(tmp_path / "copy")
     shutil.copy(tmp_path / "copy" / FILE, tmp_path / FILE)
     with pytest.raises(LedgerError, match="an older copy was put back"):

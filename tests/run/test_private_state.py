@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import pickle
+import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,3 +53,52 @@ def test_a_value_under_another_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "private" / "runs").write_bytes((tmp_path / "private" / "loss").read_bytes())
     with pytest.raises(BadInput):
         state.load("runs")
+
+
+class Bomb:
+    """Whoever unpickles it runs a command."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.place}",)
+
+
+def test_no_pickle_is_read_that_this_user_did_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither as a document, behind a digest that anybody can compute, nor as a model, sealed with another's key."""
+    state, sign = PrivateState(tmp_path / "private"), tmp_path / "sign"
+    content = pickle.dumps(Bomb(sign))
+    for name in ("terms", "run-0", "model-0"):
+        for seal in (hashlib.sha256(name.encode() + b"\0" + content).digest(), b"", b"\0" * 32):
+            (tmp_path / "private" / name).write_bytes(seal + content)
+            for read in (state.load, state.load_model):
+                with pytest.raises(BadInput, match="is not what was written there"):
+                    read(name)
+    monkeypatch.setenv("TACIT_DATA_KEY", str(tmp_path / "other.key"))
+    state.store_model("model-0", Bomb(sign))
+    monkeypatch.undo()
+    with pytest.raises(BadInput, match="by this user"):
+        state.load_model("model-0")
+    assert not sign.exists()
+    state.store_model("model-0", Bomb(sign))  # one's own is read: the test can fail
+    state.load_model("model-0")
+    assert sign.exists()
+
+
+def test_a_state_of_an_earlier_release_is_refused_in_words(tmp_path: Path) -> None:
+    state, content = PrivateState(tmp_path / "private"), pickle.dumps({"records": 3})
+    (tmp_path / "private" / "terms").write_bytes(hashlib.sha256(b"terms\0" + content).digest() + content)
+    with pytest.raises(BadInput, match=r"earlier release wrote it as a pickle.*another folder"):
+        state.load("terms")
+
+
+def test_what_is_kept_is_its_owners_alone_and_nothing_is_left_of_it(tmp_path: Path) -> None:
+    state = store_all(tmp_path / "private")
+    state.store_model("model-0", {"weights": [1.0]})
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "private").iterdir()}
+    assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o700
+    assert set(modes.values()) == {0o600}
+    assert set(modes) == {"README", "model-0", *VALUES}
+    state.wipe()
+    assert not list(tmp_path.iterdir())

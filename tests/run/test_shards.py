@@ -29,6 +29,8 @@ from tacit.run import frames
 from tacit.run.frames import FileRows
 from tacit.run.shards import Shards, gradient_total, loss_total
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # large budgets, for little noise
+
 
 def problem(n: int = 700, d: int = 4):
     rng = np.random.default_rng(0)
@@ -129,6 +131,7 @@ def test_private_observations_take_shards(kind) -> None:
     data, _, _ = problem()
     space = {name: tacit.Float(0.0, 1.0) for name in "abcd"}
     arguments = {"records": 700, "bounds": (0.0, 3.0), "budget": Budget.gdp(5.0), "trials": 6, "progress": False}
+    arguments["method"] = "observed"
     whole = tacit.tune(Part(data), space, **arguments, noise=Simulation(3)).value.to_json()
     with kind(2) if kind else nullcontext() as pool:
         made = tacit.tune(shards_of(data, 100, 350), space, **arguments, noise=Simulation(3), executor=pool, at_once=1)

@@ -71,7 +71,7 @@ def claim_together(kind: Kind, claimants: int, monkeypatch: pytest.MonkeyPatch) 
     look = StudyStore._await_turn
 
     def look_late(*given: Any) -> Any:
-        written.wait(30)
+        written.wait(120)
         return look(*given)
 
     def work(i: int, claims: Claims) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tacit.audit import lower_bound
+from tacit.data.schema import Schema
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.schema import Schema
 from tacit.trainers.baseline import divide_mu, draw_baseline
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.scoring import Scoring, load_metric

@@ -9,17 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacit.data.schema import Schema
 from tacit.errors import BadInput
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
-from tacit.schema import Schema
 from tacit.trainers.additive import AdditiveScores, bin_count, place_in_bins
-from tacit.trainers.ebm import EBM, EBM_NUMBERS, Boosting, add_by_bin, clip_to_whole, divide_bins
+from tacit.trainers.ebm import EBM, EBM_NUMBERS, Boosting, add_by_bin, clip_to_whole, divide_bins, evenness
 from tacit.trainers.model_files import read_model
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.train import train
-from tacit.trainers.trainer import Base, EncodedRows, Facts, Span
+from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts, Span
+
+BASE = Base(0.5, tabulate(GaussianProfile(0.5), floor=1e-9))
 
 
 def settings(clip: float = 0.3, records: int = 50) -> Boosting:
@@ -31,7 +33,7 @@ def test_sums_of_clipped_residuals_are_exact_and_one_record_moves_them_by_twice_
     rng, s = np.random.default_rng(0), settings()
     residual = rng.normal(0, 5, (50, outputs))
     residual[0] = np.inf
-    whole = clip_to_whole(residual.copy(), s)
+    whole = clip_to_whole(residual.copy(), np.ones(50), s)
     assert (whole == np.rint(whole)).all()
     bins = rng.integers(6, size=50)
     found = add_by_bin(whole, bins, 6)
@@ -66,7 +68,7 @@ def test_bins_rise_with_a_number_and_missing_ones_are_apart() -> None:
     schema = Schema.declare({"age": (0, 100), "ward": ["a", "b"]}, target="y", labels=[0, 1])
     preparation = Preparation(schema, {"age": (30.0, 31.0, 70.0)})
     spans = preparation.facts(10).columns
-    assert spans == (Span(0, 6, True), Span(6, 9, False))
+    assert spans == (Span(0, 6, True), Span(6, 10, False))
     ages = np.arange(0, 101, 0.5)
     rows = pd.DataFrame({"age": [*ages, None], "ward": ["a"] * len(ages) + ["z"]})
     X = preparation.features(rows)
@@ -86,6 +88,33 @@ def test_leaves_are_runs_of_bins_for_numbers_and_any_sets_for_words() -> None:
     assert any(
         (np.diff(divide_bins(counts, 3, ordered=False, public=public)) < 0).any() for _ in range(50)
     )  # 50 shuffles in order: less than once in 1e50
+
+
+def test_rows_of_a_person_count_together_as_one() -> None:
+    """Whatever their residuals and bins are, their sums over all leaves stay within the clip, their counts within 1."""
+    rng, s = np.random.default_rng(0), settings()
+    weights = EncodedRows(np.zeros((7, 1)), np.zeros(7), np.zeros(7, int)).weights
+    whole = clip_to_whole(rng.normal(0, 50, (7, 3)), weights, s)
+    for bins in (np.zeros(7, int), np.arange(7)):
+        assert np.linalg.norm(add_by_bin(whole, bins, 7)) <= s.clip * 2.0**s.bits
+    assert np.trunc(weights * 2.0**20).sum() <= 2.0**20
+
+
+def test_more_rows_for_a_column_make_a_longer_way_and_finer_leaves() -> None:
+    told = [EBM.defaults(Facts(n, 10, CLASSES, 2), BASE) for n in (100, 2000, 10_000, 100_000)]
+    assert [t["rounds"] * t["rate"] for t in told] == pytest.approx([3.0, 12.5, 50.0, 50.0])
+    assert [t["leaves"] for t in told] == [8, 8, 8, 32]
+    cells = [
+        EBM.calibrate(t, Facts(n, 10, CLASSES, 2), BASE).cells for t, n in zip(told[2:], (10_000, 100_000), strict=True)
+    ]
+    assert cells == [24, 365]
+    assert EBM_NUMBERS.defaults(Facts(2000, 10, NUMBERS, 1), BASE)["rate"] == pytest.approx(told[1]["rate"] / 5)
+
+
+def test_steps_are_shorter_where_a_class_is_rare() -> None:
+    assert evenness(np.zeros(1)) == evenness(np.zeros(3)) == pytest.approx(1.0)
+    assert evenness(np.log([0.01 / 0.99])) == pytest.approx(4 * 0.01 * 0.99)
+    assert evenness(np.log([0.98, 0.01, 0.01])) == pytest.approx((1 - 0.98**2 - 2 * 0.01**2) * 1.5)
 
 
 def test_boosting_follows_a_curve_that_no_straight_line_can() -> None:

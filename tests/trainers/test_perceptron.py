@@ -84,7 +84,7 @@ def test_a_perceptron_learns_what_no_line_divides_and_is_read_from_json(tmp_path
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (6000, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    from tacit.schema import Schema
+    from tacit.data.schema import Schema
 
     schema = Schema.declare({"0": (-1, 1), "1": (-1, 1)}, target="y", labels=[0, 1])
     budget = Budget.approximate(8.0, 1e-5)

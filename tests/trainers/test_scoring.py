@@ -12,9 +12,9 @@ from sklearn.metrics import roc_auc_score
 from train_parts import BUDGET, table
 
 import tacit
+from tacit.data.schema import Schema
 from tacit.errors import BadInput, TacitError
 from tacit.privacy.ledger import Ledger
-from tacit.schema import Schema
 from tacit.trainers.learn import estimate_rates
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.scoring import Scoring, load_metric

@@ -72,7 +72,12 @@ def test_neighbours_are_no_further_apart_than_is_stated() -> None:
             return model, np.full(400, 1.0 if model < 1.5 / base.mu else 0.0)
 
         search = OwnSearch(told, tacit.Space(SPACE), 400, (0.0, 1.0), cost, None, noise)
-        return [best_of([search.run() for _ in range(draw_runs(cost.law))]).model for _ in range(400)]
+
+        def best() -> float:
+            runs = [search.run(search.draw_params()) for _ in range(draw_runs(cost.law))]
+            return runs[best_of([run.loss for run in runs])].model
+
+        return [best() for _ in range(400)]
 
     measured = lower_bound(outputs(1.0), outputs(0.0), delta=1e-5, confidence=0.9999, family="gdp")
     assert measured <= 2.0
@@ -123,8 +128,8 @@ def test_a_search_that_was_stopped_goes_on_and_leaves_no_private_file(
     seen: list[bytes] = []
     usual = runs_module.run_all
 
-    def watch(search: Any, runs: int, state: Any, *rest: Any) -> None:
-        usual(search, runs, state, *rest)
+    def watch(search: Any, settings: Any, state: Any, *rest: Any) -> None:
+        usual(search, settings, state, *rest)
         seen.append((tmp_path / "private" / "run-0").read_bytes())
 
     monkeypatch.setattr("tacit.trainers.secret_search.run_all", watch)

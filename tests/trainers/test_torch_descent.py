@@ -18,7 +18,7 @@ from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.trainers.dense import DenseScores
 from tacit.trainers.model_files import read_model
 from tacit.trainers.torch_descent import FLOATS, OWN_NETWORK, STEP, TORCH, TorchTrainer, exact_optimiser
-from tacit.trainers.train import train
+from tacit.trainers.train import UNTOUCHED, train
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
 
 THERE = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
@@ -123,7 +123,7 @@ def test_a_network_is_released_with_its_assumption_and_predicts_without_torch(tm
     y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
     release = train("torch", X, y, budget=Budget.approximate(8.0, 1e-5), runs=6, out=tmp_path, progress=False)
     assert FLOATS in release.guarantee.assumptions
-    assert release.guarantee.premises == ()
+    assert release.guarantee.premises == (UNTOUCHED,)
     assert json.loads((tmp_path / "model.json").read_text())["model"]["kind"] == "layers"
     assert (read_model(tmp_path).predict(X) == release.value.model.predict(X)).all()
     assert isinstance(release.value.model.model, DenseScores)
@@ -143,7 +143,9 @@ def test_a_network_of_ones_own_is_a_premise_and_pickles(tmp_path: Path) -> None:
     assert release.guarantee.premises == (OWN_NETWORK,)
     assert not (tmp_path / "model.json").exists()
     again = pickle.loads(pickle.dumps(release.value.model))
-    assert (again.predict(X) == read_model(tmp_path).predict(X)).all()
+    with pytest.raises(BadInput, match="--trust"):
+        read_model(tmp_path)
+    assert (again.predict(X) == read_model(tmp_path, trust=True).predict(X)).all()
 
 
 @needs_opacus

@@ -16,17 +16,23 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from train_parts import BUDGET, quick, table
 
+import tacit
+from tacit.data.metrics import find
+from tacit.data.schema import Schema
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Simulation
-from tacit.schema import Schema
+from tacit.privacy.units import TABLE, TABLE_PERSON
+from tacit.space import Float, Int
 from tacit.trainers.descent import LOGISTIC, DescentTrainer
-from tacit.trainers.secret_search import DURATION, SECRET
-from tacit.trainers.train import NAMED, PERSON, RECORD, STATED, train
+from tacit.trainers.search_cost import SearchCost, make_law
+from tacit.trainers.secret_search import DURATION, ONE_RUN, SECRET
+from tacit.trainers.train import NAMED, STATED, UNTOUCHED, train
 
 
 def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> None:
@@ -36,13 +42,36 @@ def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> 
     error = (value.model.predict(fresh.drop(columns="ill")) != fresh["ill"].to_numpy()).mean()
     assert error < 0.25  # the best possible is about 0.14, always saying yes 0.43
     assert abs(value.score - error) < 4 * value.half_width / 1.96 + 0.02
-    assert release.guarantee.unit == RECORD
+    assert release.guarantee.unit == TABLE
     assert release.guarantee.epsilon(1e-5) == 2.0
     assert any("secret" in a for a in release.guarantee.assumptions)
     assert set(value.params) == {"steps", "rate", "clip"}
     least = min((fresh["ill"] == "yes").mean(), (fresh["ill"] == "no").mean())
     assert abs(value.details["baseline"] - least) < 0.12  # five deviations of the sample and of the noise
     assert value.details["baseline_of"].startswith("always ")
+
+
+def test_one_run_is_the_default_assumes_nothing_and_trains_on_nine_rows_of_ten() -> None:
+    release = train("logistic", table(), target="ill", budget=BUDGET, progress=False)
+    value, guarantee = release.value, release.guarantee
+    assert (guarantee.epsilon(1e-5), guarantee.assumptions, guarantee.source) == (2.0, (), ONE_RUN)
+    assert (value.details["records"], value.details["test"], value.details["expected_runs"]) == (2700, 300, 1)
+    one, many = (SearchCost(BUDGET, make_law(runs), value.details["columns_mu"]).base.mu for runs in (1, 4))
+    assert value.details["base_mu"] == one > 1.2 * many
+    fresh = table(4000, seed=9)
+    assert (value.model.predict(fresh.drop(columns="ill")) != fresh["ill"].to_numpy()).mean() < 0.25
+
+
+def test_one_run_takes_the_middle_of_a_space_of_ones_own() -> None:
+    space = {"steps": Int(60, 60), "rate": Float(1.0, 4.0, log=True), "clip": Float(0.5, 1.5)}
+    release = train("logistic", table(), target="ill", space=space, runs=1, budget=BUDGET, progress=False)
+    assert release.value.params == {"steps": 60, "rate": pytest.approx(2.0), "clip": pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize(("runs", "parts"), [(1, (0.8, 0.1, 0.1)), (4, (0.9, 0.0, 0.1))])
+def test_validation_rows_are_for_a_search_and_for_nothing_else(runs: float, parts: tuple[float, ...]) -> None:
+    with pytest.raises(BadInput, match="Nothing was spent"):
+        train("logistic", table(), target="ill", runs=runs, parts=parts, budget=BUDGET, progress=False)  # type: ignore
 
 
 def test_with_hidden_runs_only_their_time_must_stay_secret() -> None:
@@ -52,7 +81,7 @@ def test_with_hidden_runs_only_their_time_must_stay_secret() -> None:
 def test_a_declared_schema_costs_nothing_and_is_all_that_is_known() -> None:
     schema = Schema.declare({"age": (0, 120), "ward": ["north", "west"]}, target="ill", labels=["no", "yes"])
     release = quick(table(), schema=schema)
-    assert release.value.model.preparation.names[-1] == "ward=other"
+    assert release.value.model.preparation.names[-2:] == ["ward=other", "ward missing"]
     assert release.value.model.classes_.tolist() == ["no", "yes"]
 
 
@@ -78,9 +107,10 @@ def test_persons_are_divided_whole_and_named_in_the_guarantee() -> None:
     data = table()
     persons = np.repeat(np.arange(1000), 3)
     release = quick(data, groups=persons)
-    assert (release.guarantee.unit, release.guarantee.premises) == (PERSON, (NAMED,))
-    assert "100 test persons" in str(release.value)
-    assert (release.value.details["records"], release.value.details["test"]) == (800, 100)
+    assert (release.guarantee.unit, release.guarantee.premises) == (TABLE_PERSON, (NAMED, UNTOUCHED))
+    sizes = [release.value.details[name] for name in ("records", "test")]
+    assert f"{sizes[1]} test persons" in str(release.value)
+    assert abs(sizes[0] - 800) < 80  # by a hash of each name: six standard deviations
 
 
 def test_the_budget_is_charged_once_before_any_draw_and_a_refusal_draws_nothing(tmp_path: Path) -> None:
@@ -147,7 +177,7 @@ def test_a_killed_training_goes_on_without_paying_or_drawing_again(tmp_path: Pat
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = {f.name: f.read_bytes() for f in state.iterdir() if f.name in ("run-0", "runs", "preparation")}
+    kept = {f.name: f.read_bytes() for f in state.iterdir() if f.name in ("run-0", "plan", "preparation")}
     assert len(kept) == 3
     assert oct(os.stat(state).st_mode)[-3:] == "700"
     assert all(oct(f.stat().st_mode)[-3:] == "600" for f in state.iterdir())
@@ -168,10 +198,10 @@ def test_labels_that_the_noise_hides_are_drawn_once(tmp_path: Path, monkeypatch:
     from tacit.trainers import train as module
 
     data = table().assign(ill=[f"word-{i}" for i in range(3000)])
-    with pytest.raises(TacitError, match="fewer than two labels"):
+    with pytest.raises(TacitError, match="no label is frequent enough"):
         quick(data, out=tmp_path)
     monkeypatch.setattr(module, "learn_preparation", lambda *args: pytest.fail("drawn again"))
-    with pytest.raises(TacitError, match="fewer than two labels"):
+    with pytest.raises(TacitError, match="no label is frequent enough"):
         quick(data, out=tmp_path)
 
 
@@ -380,8 +410,19 @@ def test_an_epsilon_too_small_for_any_run_says_what_would_do() -> None:
     assert "Nothing was spent" in str(caught.value)
 
 
+def test_a_class_too_rare_for_the_budget_is_refused_before_anything_is_spent() -> None:
+    rates = {"no": 0.999, "yes": 0.001}
+    with pytest.raises(BadInput, match=r"rarest class has about 3 of 2700 training rows.*Nothing was spent"):
+        train("auto", table(), target="ill", metric=find("auc", rates=rates), budget=BUDGET, progress=False)
+
+
+def test_a_score_that_is_nothing_but_noise_is_refused_before_anything_is_spent() -> None:
+    with pytest.raises(BadInput, match=r"on 30 test losses.*Nothing was spent"):
+        train("auto", table(300), target="ill", labels=["no", "yes"], budget=Budget.approximate(0.3, 1e-5))
+
+
 def test_a_trainer_of_ones_own_is_taken_at_its_word_and_the_certificate_says_so() -> None:
-    assert quick(table()).guarantee.premises == ()
+    assert quick(table()).guarantee.premises == (UNTOUCHED,)
     own = train(Deaf(), table(), target="ill", budget=BUDGET, runs=2, progress=False).guarantee
     assert STATED in own.premises
     assert own.assumptions == (SECRET,)
@@ -395,6 +436,53 @@ def test_simulated_noise_has_no_guarantee() -> None:
     assert quick(table(), noise=Simulation(1)).guarantee.budget is None
 
 
-def test_a_delta_that_does_not_cover_the_sampler_is_refused() -> None:
-    with pytest.raises(BadInput, match="sampler"):
-        train("logistic", table(), target="ill", budget=Budget.approximate(15.0, 1e-9), runs=4, progress=False)
+def test_labels_can_be_declared_alone_and_the_columns_learnt() -> None:
+    """Of a rare class the noise shows nothing; who declares it has it, and pays for the columns alone."""
+    release = quick(table(), labels=["no", "yes", "dead"])
+    assert release.value.model.classes_.tolist() == ["no", "yes", "dead"]
+    assert any(name.startswith("age") for name in release.value.model.preparation.names)
+    named = quick(table(), schema=Schema.declare({}, target="ill", labels=["no", "yes"]))
+    assert named.value.model.classes_.tolist() == ["no", "yes"]
+    rates = quick(table(), metric=tacit.metrics.balanced(rates={"no": 0.5, "yes": 0.5}))
+    assert rates.value.model.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(BadInput, match="labels are given twice"):
+        quick(table(), labels=["no"], schema=Schema.declare({"age": (0, 99)}, target="ill", labels=["no", "yes"]))
+
+
+def test_a_declared_column_without_a_range_is_learnt() -> None:
+    schema = Schema.declare({"age": "number", "ward": ["north", "west"]}, target="ill", labels=["no", "yes"])
+    names = quick(table(), schema=schema).value.model.preparation.schema
+    assert [c.kind for c in names.columns] == ["number", "category"]
+    assert names.columns[0].range is not None
+
+
+def test_a_table_that_can_show_no_two_labels_is_refused_before_anything_is_spent() -> None:
+    wide = table(1500).assign(**{f"c{i}": 0 for i in range(80)})
+    with pytest.raises(BadInput, match=r"declare the labels .* Nothing was spent"):
+        train("logistic", wide, target="ill", budget=Budget.approximate(1.0, 1e-6), runs=2, progress=False)
+
+
+def test_dates_and_missing_words_are_features() -> None:
+    """By the date alone, or by whether a word of many is there at all."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2021-01-01") + rng.integers(0, 1000, 4000)
+    late = days > np.datetime64("2022-06-01")
+    dates = pd.DataFrame({"seen": days.astype(str), "ill": np.where(late, "yes", "no")})
+    assert quick(dates, noise=Simulation(0)).value.score < 0.25
+    there = rng.random(4000) < 0.5
+    words = np.where(there, [f"w{i}" for i in range(4000)], "")
+    missing = pd.DataFrame({"note": words, "ill": np.where(there, "yes", "no")})
+    assert quick(missing, noise=Simulation(0)).value.score < 0.2
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "duckdb"])
+def test_frames_of_other_libraries_are_taken(kind: str) -> None:
+    module = pytest.importorskip(kind)
+    frame = table(1500)
+    held: Any = module.from_pandas(frame) if kind == "polars" else None
+    if kind == "pyarrow":
+        held = module.Table.from_pandas(frame)
+    if kind == "duckdb":
+        held = module.from_df(frame)
+    release = quick(held, labels=["no", "yes"])
+    assert release.value.model.predict(held).shape == (1500,)

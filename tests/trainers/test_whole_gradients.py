@@ -64,3 +64,17 @@ def test_small_gradients_are_not_clipped_and_lose_little_to_rounding() -> None:
 def test_what_cannot_be_summed_exactly_is_refused(clip: float, lot: int) -> None:
     with pytest.raises(BadInput):
         WholeGradients(clip, lot)
+
+
+def test_a_residual_that_is_no_number_adds_nothing_and_infinite_ones_keep_their_direction() -> None:
+    counted, x = WholeGradients(1.0, 10), np.array([[0.0]])
+    assert one(x, np.array([[np.nan]]), counted).tolist() == [[0.0, 0.0]]
+    there, back = one(x, np.array([[np.inf, -np.inf]]), counted)
+    assert there[-1] == -back[-1] == pytest.approx(counted.reach / np.sqrt(2), rel=1e-6)
+
+
+def test_clips_at_the_ends_of_what_is_allowed_are_allowed() -> None:
+    assert [WholeGradients(clip, 1).clip for clip in (2.0**-20, 2.0**20)] == [2.0**-20, 2.0**20]
+    for clip in (2.0**-20 * (1 - 1e-9), 2.0**20 * (1 + 1e-9)):
+        with pytest.raises(BadInput, match="clip must be between"):
+            WholeGradients(clip, 1)

@@ -33,7 +33,8 @@ class Game:
 
     ``claim`` None means that nothing is claimed: the game then shows how much is lost. ``exact`` says whether runs
     take exact noise unless asked otherwise; a simulated run passes through the same code with seeded NumPy noise.
-    ``conditional`` says why a measured value above the claim would not contradict it.
+    ``conditional`` says why a measured value above the claim would not contradict it. ``share`` is the share of the
+    claim that the draws of one run spend, to three digits; ``apart`` says why draws one by one do not tell it.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Game:
     exact: bool = False
     conditional: str = ""
     chunk: int = 0  # runs made at once; 0 for a tenth of the usual number
+    share: float = 1.0
+    apart: str = ""
 
     @property
     def family(self) -> str:

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.identity import hold_date
+from tacit.data.identity import hold_date
 
 LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, decimal.Decimal, datetime.date, datetime.time)
 TIMES = (datetime.timedelta, datetime.tzinfo, np.generic, range, slice)

@@ -73,7 +73,6 @@ class Recorder:
     """
 
     simulated = True
-    distance = 0.0
 
     def __init__(self, seed: int = 0, *, tape: Tape | None = None, replay: str = "answers") -> None:
         self.generator, self.tape = np.random.default_rng(seed), Tape()

@@ -149,7 +149,8 @@ def panels(
     curve ``strong`` is drawn thicker.
     """
     width, height, gap, top, below = 860, 400, 36, 34, 108
-    panel, floor = (width - LEFT - gap * (len(curves) - 1) - 16) / len(curves), height - below
+    room = 84  # for the names of lines, right of the last panel
+    panel, floor = (width - LEFT - gap * (len(curves) - 1) - room) / len(curves), height - below
     most = max(
         [1.05 * max(levels.values()), *(v for panel in curves.values() for curve in panel.values() for v in curve)]
     )
@@ -161,7 +162,7 @@ def panels(
         left = LEFT + i * (panel + gap)
         right = left + panel
         scales = Ruler(x[0], x[-1], left, right, log=True), Ruler(0, most, floor, top)
-        up = [] if i else [(v, f"{v:.2g}") for v in (most * k / 4 for k in range(5))]
+        up = [] if i else [(v, f"{v:.2g}") for v in round_values(0.0, most, 5)]
         parts += frame((left, top, right, floor), scales, (across, up), (labels[0], "" if i else labels[1]))
         parts.append(words(left, top - 14, name, font_weight=600))
         parts.append(path([(scales[0](here), top), (scales[0](here), floor)], opacity=".5"))
@@ -172,6 +173,10 @@ def panels(
         for j, line in enumerate(names):
             places: Places = [(scales[0](a), scales[1](v)) for a, v in zip(x, lines[line], strict=True)]
             parts.append(path(places, **_look(j), stroke_width=3.5 if line == strong else 1.8))
+    ends = [scales[1](lines[name][-1]) for name in names]
+    for j, (name, here_y, end) in enumerate(zip(names, spread_apart(ends, 13.0, top, floor), ends, strict=True)):
+        parts.append(path([(right + 2, end), (right + 10, here_y)], stroke=_look(j)["stroke"], opacity=".7"))
+        parts.append(words(right + 12, here_y + 4, name, font_size=11, font_weight=600 if name == strong else 400))
 
     def sample(j: int, a: float, b: float) -> str:
         return path([(a, b), (a + 26, b)], **_look(j), stroke_width=2.5)
@@ -182,4 +187,25 @@ def panels(
 
 
 def _look(j: int) -> dict[str, Any]:
-    return {"stroke": COLOURS[j % len(COLOURS)], "stroke_dasharray": DASHES[j % len(DASHES)]}
+    """Colour and dash of the j-th line: no two of the first 36 share both.
+
+    >>> len({tuple(_look(j).values()) for j in range(36)})
+    36
+    """
+    return {"stroke": COLOURS[j % len(COLOURS)], "stroke_dasharray": DASHES[(j + j // len(COLOURS)) % len(DASHES)]}
+
+
+def spread_apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places moved as little as keeps them ``gap`` apart, in their order, between low and high.
+
+    >>> spread_apart([10.0, 10.0, 40.0], 12.0, 0.0, 100.0)
+    [10.0, 22.0, 40.0]
+    """
+    order, moved = sorted(range(len(places)), key=lambda i: places[i]), [0.0] * len(places)
+    last = low - gap
+    for i in order:
+        last = moved[i] = max(places[i], last + gap)
+    last = high + gap
+    for i in reversed(order):
+        last = moved[i] = min(moved[i], last - gap)
+    return moved

@@ -19,9 +19,9 @@ def operating(curve: Sequence[tuple[float, float]], here: tuple[float, float], l
     """
     floor, right = SIZE - BELOW, SIZE - PAD
     x, y = Ruler(0, 1, LEFT, right), Ruler(0, 1, floor, PAD)
-    title = f"At {here[0]:.0%} false alarms an attacker is right at most {label} of the time"
+    title = f"At a {here[0]:.0%} false-positive rate any membership test has power at most {label}"
     about = "Between the curve and the diagonal lies all that the release can give away; on the diagonal one guesses."
-    parts = frame((LEFT, PAD, right, floor), (x, y), (TICKS, TICKS), ("false alarms accepted", "right, at most"))
+    parts = frame((LEFT, PAD, right, floor), (x, y), (TICKS, TICKS), ("false-positive rate", "power, at most"))
     parts.append(path([(x(a), y(a)) for a in (0, 1)], stroke_dasharray="4 4", opacity=".7"))
     between = [*((x(a), y(b)) for a, b in curve), (x(1), y(1)), (x(0), y(0))]
     parts.append(path(between, close=True, fill=INK, opacity=".15"))

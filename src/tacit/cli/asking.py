@@ -68,13 +68,3 @@ def read_interval(given: Any) -> tuple[float, float]:
     except ValueError:
         raise BadInput(f"bounds must be two numbers LOW,HIGH, got {given!r}") from None
     return interval("bounds", (low, high))
-
-
-def usual_delta(records: int) -> float:
-    """1/(10 n), rounded down to one digit: delta must not grow by rounding; 1e-6 where n is not known.
-
-    >>> usual_delta(442), usual_delta(0)
-    (0.0002, 1e-06)
-    """
-    digits, _, power = f"{1 / (10 * records) if records else 1e-6:.15e}".partition("e")
-    return float(f"{digits[0]}e{power}")

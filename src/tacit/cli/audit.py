@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tacit.cli.options import game_names, split_numbers
-from tacit.cli.shell import AsJson, Quiet, explain_stop, print_result, processes, this_command
+from tacit.cli.options import BudgetOptions, EngineOptions, OutputOptions, game_names, split_numbers
+from tacit.cli.shell import explain_stop, print_result, this_command
 from tacit.errors import BadInput, count
 
 
 def audit_command(
+    budget: BudgetOptions,
+    engine: EngineOptions,
+    output: OutputOptions,
     method: Annotated[
         str | None, typer.Argument(help="A method, or module:mechanism; none lists them.", autocompletion=game_names)
     ] = None,
@@ -24,17 +27,9 @@ def audit_command(
     trials: Annotated[int | None, typer.Option(help="Runs on each data set, fixed in advance.")] = None,
     confidence: Annotated[float, typer.Option(help="That the bound holds.")] = 0.99,
     exact: Annotated[bool | None, typer.Option("--exact/--simulated", help="Release-grade or seeded noise.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes that run parts of the game.")] = 1,
-    epsilon: Annotated[float | None, typer.Option(help="What a mechanism of yours claims.")] = None,
-    delta: Annotated[float | None, typer.Option(help="With --epsilon.")] = None,
-    mu: Annotated[float | None, typer.Option(help="The same as mu-GDP.")] = None,
     rows: Annotated[Path | None, typer.Option(help="With outsource: your own table, CSV or Parquet.")] = None,
     columns: Annotated[str | None, typer.Option(help="With outsource: its columns, with commas between.")] = None,
     scale: Annotated[str | None, typer.Option(help="With outsource: public divisors of the columns.")] = None,
-    seed: Annotated[int, typer.Option(help="Of simulated noise.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the runs, the page and the picture.")] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
 ) -> None:
     """Measure what is promised: a lower bound on epsilon from outputs alone. Exit code 1 if it exceeds the claim.
 
@@ -52,21 +47,17 @@ def audit_command(
     """
     from tacit.audit.games import GAMES
     from tacit.audit.play import run_game
-    from tacit.cli.options import one_budget
     from tacit.report.pages.audit import write
 
-    count("seed", seed, least=0)
+    seed, out, as_json = count("seed", engine.seed, least=0), output.out, output.as_json
     if method == "objective":
         return _objective(objective, data, space, trials, seed, as_json)
     if objective is not None or data is not None or space is not None:
         raise BadInput("a second name, --data and --space go with tacit audit objective")
     if method == "outsource":
-        if mu is not None or out is not None:
-            raise BadInput(
-                "tacit audit outsource takes --epsilon and --delta, and prints its picture: no --mu, no --out"
-            )
-        amount = (3.0 if epsilon is None else epsilon, 1e-5 if delta is None else delta)
-        return _outsource(rows, columns, scale, *amount, seed, as_json)
+        if out is not None:
+            raise BadInput("tacit audit outsource prints its picture: no --out")
+        return _outsource(rows, columns, scale, budget, seed, as_json)
     if rows is not None or columns is not None or scale is not None:
         raise BadInput("--rows, --columns and --scale go with tacit audit outsource")
     if method is None:
@@ -80,14 +71,22 @@ def audit_command(
         wide = [max(len(k[part]) for k in known) for part in ("method", "claim")]
         shown = "\n".join(f"{k['method']:{wide[0]}}  {k['claim']:{wide[1]}}  {k['about']}" for k in known)
         return print_result(known, as_json, shown)
-    claim = one_budget(epsilon, delta, None, mu)
+    claim = budget.optional_budget()
     if claim is not None and ":" not in method:
-        raise BadInput(f"the claim of {method!r} is its own; --epsilon and --mu are for module:mechanism")
-    how: dict[str, Any] = {"claim": claim, "confidence": confidence, "exact": exact, "seed": seed, "out": out}
+        raise BadInput(f"the claim of {method!r} is its own; --epsilon, --rho and --mu are for module:mechanism")
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(out)))
-        pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
-        audit = run_game(method, trials, **how, executor=pool, progress=not (as_json or quiet))
+        audit = run_game(
+            method,
+            trials,
+            claim=claim,
+            confidence=confidence,
+            exact=exact,
+            seed=seed,
+            out=out,
+            executor=stack.enter_context(engine.pool()),
+            progress=output.progress,
+        )
     files = [str(path) for path in write(audit, out)] if out is not None else []
     document = {**audit.to_json(), **({"files": files} if files else {})}
     print_result(document, as_json, str(audit) + "".join(f"\nwrote {file}" for file in files))
@@ -117,7 +116,7 @@ def _objective(
 
 
 def _outsource(
-    rows: Path | None, columns: str | None, scale: str | None, epsilon: float, delta: float, seed: int, as_json: bool
+    rows: Path | None, columns: str | None, scale: str | None, budget: BudgetOptions, seed: int, as_json: bool
 ) -> None:
     """The known-row attack on a user's own table."""
     from tacit.audit.games.outsourced import attack_table, format_attack
@@ -125,13 +124,13 @@ def _outsource(
 
     if rows is None:
         raise BadInput("tacit audit outsource needs --rows FILE: the table whose publication is to be tried")
-    frame = read(rows)
-    wanted = [c.strip() for c in columns.split(",")] if columns else list(frame.columns)
-    missing = [c for c in wanted if c not in frame.columns]
-    if missing:
-        raise BadInput(f"there is no column {missing[0]!r} in {rows.name}; name columns that are there")
-    found = attack_table(numbers(frame[wanted]), epsilon=epsilon, delta=delta, scale=split_numbers(scale), seed=seed)
-    size = (len(frame), len(wanted))
+    table = read(rows, [c.strip() for c in columns.split(",")] if columns else None)
+    size = table.shape
+    claim = (replace(budget, epsilon=3.0) if budget.epsilon is None else budget).budget(size[0])
+    if claim.notion != "approximate":
+        raise BadInput(f"a table is published under (epsilon, delta), got {claim}")
+    epsilon, delta = claim.amount, claim.delta
+    found = attack_table(numbers(table), epsilon=epsilon, delta=delta, scale=split_numbers(scale), seed=seed)
     document = {"rows": size[0], "columns": size[1], "epsilon": epsilon, "delta": delta}
     print_result({**document, "attack": [asdict(a) for a in found]}, as_json, format_attack(found, size))
 

@@ -24,11 +24,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, did_you_mean
 
 FILE = "tacit.toml"
 WITHOUT = ("init",)  # verbs that take nothing from a file
 KINDS = ("epsilon", "rho", "mu")  # of a budget: one at a time
+EARLIER = {  # names of options in files that earlier releases wrote
+    "curator.serve": {
+        "certificate": "tls-certificate",
+        "key": "tls-key",
+        "insecure": "behind-proxy",
+        "rate": "rate-limit",
+    },
+    "pareto": {"study-name": "study"},
+    "report": {"private": "show-private"},
+    "train": {"rate": "class-rate"},
+    "tune": {"rate": "class-rate"},
+}
 SECRET = {"token", "password", "passphrase", "secret"}
 IN_CLEAR = re.compile(r"://[^/@\s]*:[^/@\s]+@|[?&]password=|-----BEGIN ", re.IGNORECASE)
 WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "text", list: "a list"}
@@ -90,6 +102,7 @@ def _options(
     made: dict[str, Any] = {}
     for key, value in table.items():
         name, place = key.replace("_", "-"), f"[{'.'.join(trail)}] {key}"
+        name = EARLIER.get(".".join(trail), {}).get(name, name)
         if name in SECRET:
             raise BadInput(
                 f"{path}: {place}: secrets are not read from this file. Name a file that holds it (token-file = ...), "
@@ -162,8 +175,6 @@ def _kind(value: Any) -> str:
 
 
 def _unknown(path: Path, what: str, place: str, name: str, known: list[str]) -> NoReturn:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+    meant = did_you_mean(name, known).removeprefix("; ")
+    remedy = meant or f"there are {', '.join(sorted(known))}"
     raise BadInput(f"{path}: {place} is no {what}; {remedy}")

@@ -14,12 +14,13 @@ import typer
 
 from tacit.cli.curator_init import init_command
 from tacit.cli.curator_try import try_command
-from tacit.cli.options import LedgerName, MaybeLedger, complete, parse_duration, split_numbers
-from tacit.cli.shell import PLAIN, AsJson, Quiet, ask_person, explain_stop, mask_passwords, remark, this_command
+from tacit.cli.options import AsJson, LedgerOptions, Quiet, complete, parse_duration, split_numbers
+from tacit.cli.shell import PLAIN, ask_person, explain_stop, mask_passwords, remark, this_command
+from tacit.cli.verbs import Verbs
 from tacit.errors import BadInput, TacitError, count, extra
 from tacit.files import open_private
 
-curator = typer.Typer(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
+curator = Verbs(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
 
 State = Annotated[str, typer.Option(help="Folder, or PostgreSQL URL, in which the study survives.")]
 NAMED = "study"
@@ -34,7 +35,8 @@ def serve_command(
     rows: Annotated[Path, typer.Argument(help="A CSV or Parquet table.")],
     evaluate: Annotated[str, typer.Option(help="Column, module:function of a row, or - for a person who types.")],
     epsilon: Annotated[float, typer.Option(help="Epsilon of the published table.")],
-    delta: Annotated[float, typer.Option(help="Delta of the published table.")],
+    ledger: LedgerOptions,
+    delta: Annotated[float | None, typer.Option(help="Its delta; min(1e-6, 1/(10 n)) for n rows if left out.")] = None,
     state: State = "curator",
     columns: Annotated[str | None, typer.Option(help="Input columns, with commas between; all if left out.")] = None,
     scale: Annotated[str | None, typer.Option(help="Public divisors of the columns, with commas between.")] = None,
@@ -53,17 +55,17 @@ def serve_command(
     charged: Annotated[
         str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=complete("each", "once"))
     ] = "each",
-    ledger: MaybeLedger = None,
-    ledger_name: LedgerName = "default",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8733,
-    certificate: Annotated[str | None, typer.Option(help="TLS certificate, a PEM file.")] = None,
-    key: Annotated[str | None, typer.Option(help="Its key, a PEM file.")] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="No TLS on a network: behind a proxy only.")] = False,
+    tls_certificate: Annotated[str | None, typer.Option(metavar="FILE", help="Certificate in PEM.")] = None,
+    tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key in PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="No TLS here, though on a network: a proxy has it.")
+    ] = False,
     proxy: Annotated[
         str | None, typer.Option(help="Addresses of proxies that say where a request comes from, commas between.")
     ] = None,
-    rate: Annotated[float, typer.Option(help="Requests a second for each modeler.")] = 50.0,
+    rate_limit: Annotated[float, typer.Option(help="Requests a second for each modeler.")] = 50.0,
     page_port: Annotated[int, typer.Option(help="Port of the curator's page, on this machine; 0 for any free.")] = 0,
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
@@ -84,16 +86,19 @@ def serve_command(
     from tacit.outsource.curator.foresight import private_answers
     from tacit.outsource.curator.server import bind, serve
     from tacit.outsource.curator.tokens import CURATOR
-    from tacit.privacy.ledger import Ledger
+    from tacit.privacy.guarantee import default_delta
 
     answers = private_answers(bounds, answer_mu, charged)
     divisors = split_numbers(scale)
     kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
-        listening = stack.enter_context(bind(host, port, certificate=certificate, key=key, insecure=insecure))
-        paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        listening = stack.enter_context(
+            bind(host, port, certificate=tls_certificate, key=tls_key, behind_proxy=behind_proxy)
+        )
+        paid = stack.enter_context(ledger.open())
         frame, how = _load(rows, evaluate, columns)
+        delta = default_delta(len(frame)) if delta is None else delta
         terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance, "dimensions": dimensions}
         terms |= {"scale": divisors[0] if divisors and len(divisors) == 1 else divisors, "queries": queries}
         if not _is_published(state):
@@ -135,13 +140,13 @@ def serve_command(
             host=host,
             port=port,
             page_port=page_port,
-            certificate=certificate,
-            key=key,
-            insecure=insecure,
+            certificate=tls_certificate,
+            key=tls_key,
+            behind_proxy=behind_proxy,
             proxies=[one.strip() for one in proxy.split(",")] if proxy else (),
             listening=listening,
-            rate=rate,
-            burst=max(1, int(2 * rate)),
+            rate=rate_limit,
+            burst=max(1, int(2 * rate_limit)),
             remote=remote_page,
             ready=ready,
         )
@@ -153,7 +158,9 @@ def grant_command(
     name: Annotated[str, typer.Argument(help="Name of a modeler, or curator.")],
     state: State = "curator",
     lasts: Annotated[str, typer.Option("--for", help="How long it is good for: 30d, 12h, 90m, or ever.")] = LASTS,
-    out: Annotated[Path | None, typer.Option(help="A new file for it, its owner's alone; else it is printed.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A new file for it, its owner's alone; else it is printed.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Give a modeler a token, told once and kept as a hash. A running service knows it at once.
@@ -307,17 +314,12 @@ def _load(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:
     from tacit.objective import import_object
     from tacit.outsource.curator.rows import Prompt, read
 
-    frame = read(rows)
     wanted = [c.strip() for c in columns.split(",")] if columns else None
     how: Any = evaluate
     if evaluate == "-":
         how = Prompt()
     elif ":" in evaluate:
         how = import_object(evaluate, "function", "mymodel:answer")
-    if wanted is not None:
-        kept = [*wanted, *([evaluate] if how is evaluate and evaluate not in wanted else [])]
-        missing = [c for c in kept if c not in frame.columns]
-        if missing:
-            raise BadInput(f"there is no column {missing[0]!r}; there are {', '.join(map(str, frame.columns))}")
-        frame = frame[kept]
-    return frame, how
+    if wanted is not None and how is evaluate and evaluate not in wanted:
+        wanted = [*wanted, evaluate]
+    return read(rows, wanted), how

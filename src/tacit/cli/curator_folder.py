@@ -76,9 +76,9 @@ class StudyFolder:
             new = name not in Ledger.names(url)
         except LedgerError:  # no such file; one that is lost is refused below
             new = True
-        with Ledger.open(
-            url, name, budget if new else None, description=f"rows of {rows.name}" if new else ""
-        ) as opened:
+        words = f"rows of {rows.name}" if new else ""
+        kind = "gdp" if new else None  # a study's noise is Gaussian
+        with Ledger.open(url, name, budget if new else None, description=words, composition=kind) as opened:
             self.note(f"ledger {name!r} with {opened.budget}", new)
 
     def grant(self, who: str, lasts: timedelta | None, state: str, own: bool) -> Path:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import config
-from tacit.cli.asking import Asker, Check, read_float, read_interval, read_whole, usual_delta
-from tacit.cli.curator_folder import CERTIFICATE, KEY, StudyFolder, shorten
+from tacit.cli.asking import Asker, Check, read_float, read_interval, read_whole
 from tacit.cli.init import format_table
-from tacit.cli.options import complete, parse_duration, split_numbers
-from tacit.cli.shell import AsJson, Quiet, print_result, remark
+from tacit.cli.options import AsJson, Quiet, complete, parse_duration, split_numbers
+from tacit.cli.shell import print_result, remark
 from tacit.errors import BadInput, choice, extra, positive, probability
 
 if TYPE_CHECKING:
+    from tacit.data.table import Table
     from tacit.privacy.guarantee import Budget, Guarantee
 
 HEAD = """\
@@ -38,7 +38,7 @@ def init_command(
         str | None, typer.Option(help="For each column the change that counts as 1: public, commas between.")
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Epsilon of the published table.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Its delta; 1/(10 n) for n rows if left out.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Its delta; min(1e-6, 1/(10 n)) for n rows if left out.")] = None,
     answers: Annotated[
         str | None, typer.Option(help="open or private.", autocompletion=complete("open", "private"))
     ] = None,
@@ -53,8 +53,8 @@ def init_command(
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     modeler: Annotated[str | None, typer.Option(help="Name of the first modeler, who is granted a token.")] = None,
     lasts: Annotated[str, typer.Option("--for", help="How long the token is good for: 30d, 12h, or ever.")] = "30d",
-    certificate: Annotated[Path | None, typer.Option(help="A certificate that you have: PEM.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Its key: PEM.")] = None,
+    tls_certificate: Annotated[Path | None, typer.Option(help="A certificate that you have: PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key: PEM.")] = None,
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="No TLS here: a proxy on this machine has it.")
     ] = False,
@@ -81,28 +81,30 @@ def init_command(
         --epsilon 3 --host curator.example --modeler alice --folder loans --yes
     """
     extra("fastapi", "service", "serving")
+    from tacit.cli.curator_folder import CERTIFICATE, KEY, StudyFolder, shorten
     from tacit.outsource.curator.certificate import host_name
     from tacit.outsource.curator.foresight import LOUD, foresee, private_answers, refuse_loud_answers
+    from tacit.privacy.guarantee import default_delta
 
-    if (certificate is None) != (key is None):
+    if (tls_certificate is None) != (tls_key is None):
         raise BadInput("TLS needs a certificate and its key, got only one of them")
     good_for = None if lasts == "ever" else parse_duration(lasts)
     ask = Asker(yes, sys.stdin.isatty() and not as_json)
-    path, frame = ask("ROWS", "The table, a .csv or .parquet file", None, rows, _read_rows)
+    path, table = ask("ROWS", "The table, a .csv or .parquet file", None, rows, _read_rows)
     how = ask(
-        "evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _check_name_in(frame)
+        "evaluate", "Column to answer with, module:function, or - for a person", None, evaluate, _check_name_in(table)
     )
-    asked = ask("columns", "Input columns, commas between (-: all others)", "-", columns, _columns_of(frame, how))
+    asked = ask("columns", "Input columns, commas between (-: all others)", "-", columns, _columns_of(table, how))
     names = asked.split(",")
     about = f"For {', '.join(names)}: the change that counts as 1, public, commas between"
     sizes = ask("scale", about, None, scale, _scale_of(len(names)))
-    n = len(frame)
+    n = len(table)
     price = {
         "epsilon": ask("epsilon", "Epsilon of the table", 3.0, epsilon, lambda v: positive("epsilon", read_float(v))),
         "delta": ask(
             "delta",
-            f"Delta (1/(10 n) for {n} rows)",
-            usual_delta(n),
+            f"Delta (min(1e-6, 1/(10 n)) for {n} rows)",
+            default_delta(n),
             delta,
             lambda v: probability("delta", read_float(v)),
         ),
@@ -128,10 +130,10 @@ def init_command(
         serve |= {"yes": True}  # it was accepted here
     local = behind_proxy or where in ("localhost", "127.0.0.1", "::1")
     serve |= {"host": ("::1" if where == "::1" else "127.0.0.1") if local else "::" if ":" in where else "0.0.0.0"}
-    own = certificate is None and not behind_proxy
+    own = tls_certificate is None and not behind_proxy
     if not behind_proxy:
-        pems = (here / CERTIFICATE, here / KEY) if own else (certificate, key)
-        serve |= {"certificate": str(Path(pems[0]).absolute()), "key": str(Path(pems[1]).absolute())}  # type: ignore[arg-type]
+        pems = (here / CERTIFICATE, here / KEY) if own else (tls_certificate, tls_key)
+        serve |= {"tls-certificate": str(Path(pems[0]).absolute()), "tls-key": str(Path(pems[1]).absolute())}  # type: ignore[arg-type]
     else:
         serve |= {"proxy": "127.0.0.1,::1"}
     kept = {"state": serve["state"]}
@@ -197,40 +199,36 @@ def _whole_budget(guarantee: Guarantee, private: bool, epsilon: float, delta: fl
     return Budget.approximate(round(math.ceil(most / step) * step, 12), 2 * delta)  # two digits, rounded up
 
 
-def _read_rows(given: Any) -> tuple[Path, Any]:
+def _read_rows(given: Any) -> tuple[Path, Table]:
     from tacit.outsource.curator.rows import read
 
     path = Path(given).expanduser().absolute()
     return path, read(path)
 
 
-def _check_name_in(frame: Any) -> Check:
+def _check_name_in(table: Table) -> Check:
     def check(name: str) -> str:
-        if name != "-" and ":" not in name and name not in frame.columns:
-            raise BadInput(f"there is no column {name!r}; there are {', '.join(map(str, frame.columns))}")
+        if name != "-" and ":" not in name and name not in table.names:
+            raise BadInput(f"there is no column {name!r}; there are {', '.join(table.names)}")
         return name
 
     return check
 
 
-def _columns_of(frame: Any, evaluate: str) -> Check:
+def _columns_of(table: Table, evaluate: str) -> Check:
     """The inputs that are wanted, all of them finite numbers."""
-    from tacit.outsource.curator.rows import numbers
+    from tacit.outsource.curator.rows import numbers, select
     from tacit.outsource.curator.transform import usable
 
     def check(text: str) -> str:
         named = [c.strip() for c in text.split(",") if c.strip()]
-        wanted = [str(c) for c in frame.columns if c != evaluate] if text.strip() == "-" else named
-        missing = [c for c in wanted if c not in frame.columns]
-        if missing or not wanted:
-            raise BadInput(
-                f"there is no column {(missing or [''])[0]!r}; there are {', '.join(map(str, frame.columns))}"
-            )
+        wanted = [c for c in table.names if c != evaluate] if text.strip() == "-" else named
+        inputs = select(table, wanted or [""])
         if evaluate in wanted:
             raise BadInput(f"{evaluate!r} is the answer, so it cannot be an input")
-        usable(numbers(frame[wanted]), 0.5 / max(1, len(frame)))
-        if evaluate in frame.columns:
-            numbers(frame[[evaluate]])
+        usable(numbers(inputs), 0.5 / max(1, len(table)))
+        if evaluate in table.names:
+            numbers(select(table, [evaluate]))
         return ",".join(wanted)
 
     return check

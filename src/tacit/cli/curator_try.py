@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import split_numbers
-from tacit.cli.shell import AsJson, Quiet, print_result, remark
+from tacit.cli.options import AsJson, Quiet, split_numbers
+from tacit.cli.shell import print_result, remark
 from tacit.errors import BadInput, count
 
 LEGEND = (
@@ -23,7 +23,7 @@ LOOKED = (
 def try_command(
     rows: Annotated[Path | None, typer.Argument(help="A CSV or Parquet table; or --widths and --count.")] = None,
     epsilon: Annotated[float, typer.Option(help="Epsilon of the table.")] = 3.0,
-    delta: Annotated[float, typer.Option(help="Delta of the table.")] = 1e-5,
+    delta: Annotated[float | None, typer.Option(help="Its delta; min(1e-6, 1/(10 n)) if left out.")] = None,
     columns: Annotated[str | None, typer.Option(help="Input columns, with commas between.")] = None,
     scale: Annotated[str | None, typer.Option(help="Public divisors of the columns, with commas between.")] = None,
     widths: Annotated[
@@ -55,9 +55,11 @@ def try_command(
     """
     from tacit.outsource.curator.foresight import foresee, private_answers, refuse_no_scale
     from tacit.planning.outsourcing import count_informative, made_up_rows, try_out
+    from tacit.privacy.guarantee import default_delta
     from tacit.run.progress import progress_bar
 
     values, names = _load(rows, columns, split_numbers(widths), rows_count)
+    delta = default_delta(values[0] if isinstance(values, tuple) else len(values)) if delta is None else delta
     divisors: Any = split_numbers(scale)
     if divisors is None:
         refuse_no_scale(names, False)
@@ -98,9 +100,5 @@ def _load(
     from tacit.outsource.curator.rows import numbers, read
     from tacit.outsource.curator.transform import usable
 
-    frame = read(rows)
-    missing = [c for c in named or () if c not in frame.columns]
-    if missing:
-        raise BadInput(f"there is no column {missing[0]!r}; there are {', '.join(map(str, frame.columns))}")
-    frame = frame[named] if named else frame
-    return usable(numbers(frame), 0.5 / max(1, len(frame))), [str(c) for c in frame.columns]
+    table = read(rows, named)
+    return usable(numbers(table), 0.5 / max(1, len(table))), table.columns

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.shell import AsJson
+from tacit.cli.options import AsJson
 from tacit.errors import BadInput
 
 

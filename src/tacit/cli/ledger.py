@@ -10,37 +10,48 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import LedgerUrl, complete, ledger_names, one_budget
-from tacit.cli.shell import PLAIN, AsJson, print_result
-from tacit.errors import LedgerTampered
+from tacit.cli.options import AsJson, BudgetOptions, LedgerUrl, complete, ledger_names
+from tacit.cli.shell import PLAIN, print_result
+from tacit.cli.verbs import Verbs
+from tacit.errors import LedgerTampered, clean
 from tacit.files import write_file
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.room import Room
 
-ledgers = typer.Typer(help="The privacy budget of a data set.", **PLAIN)
+COMPOSITIONS, NAMES = ("any", "gdp", "zcdp", "basic"), ("record", "person")
+KINDS = {
+    "any": "every kind of release, while any of three ways of adding them up holds",
+    "gdp": "tunings (squares of mu add); others dearly or not",
+    "zcdp": "tunings and zCDP (rhos add); others dearly or not",
+    "basic": "every kind of release; epsilons and deltas add",
+}
+ledgers = Verbs(help="The privacy budget of a data set.", **PLAIN)
 Name = Annotated[str, typer.Argument(help="Name of the ledger.", autocompletion=ledger_names)]
 
 
 @ledgers.command("open")
 def ledger_open(
     name: Name,
+    total: BudgetOptions,
     ledger: LedgerUrl = "ledger.db",
-    epsilon: Annotated[float | None, typer.Option(help="Total epsilon.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Total delta.")] = None,
-    rho: Annotated[float | None, typer.Option(help="Total rho, for zCDP.")] = None,
-    mu: Annotated[float | None, typer.Option(help="Total mu, for GDP.")] = None,
     composition: Annotated[
         str | None,
+        typer.Option(help="any, gdp, zcdp or basic; any for (epsilon, delta).", autocompletion=complete(*COMPOSITIONS)),
+    ] = None,
+    reserve: Annotated[float, typer.Option(help="Of gdp and zcdp: part of delta for charges with their own.")] = 0.0,
+    unit: Annotated[
+        str | None,
         typer.Option(
-            help="basic, gdp or zcdp; gdp for (epsilon, delta).", autocompletion=complete("basic", "gdp", "zcdp")
+            help="record or person: those of all releases are the same. Left out, the first charge decides.",
+            autocompletion=complete(*NAMES),
         ),
     ] = None,
-    reserve: Annotated[float, typer.Option(help="Part of delta kept for charges with their own delta.")] = 0.0,
     description: Annotated[str, typer.Option(help="What the data set is.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Open a ledger: made with its budget if it is new.
+    """Open a ledger: made with its budget if it is new. --epsilon alone has a delta of 1e-6; --pure has none.
 
     \b
     Example:
@@ -49,15 +60,30 @@ def ledger_open(
     """
     from tacit.privacy.ledger import Ledger
 
-    budget = one_budget(epsilon, delta, rho, mu)
-    opened = Ledger.open(ledger, name, budget, composition=composition, reserve=reserve, description=description)
-    print_result(_summary(opened), as_json, f"ledger {name!r} at {ledger}: {opened.budget}; {opened.remaining()} left")
+    opened = Ledger.open(
+        ledger,
+        name,
+        total.optional_budget(),
+        composition=composition,
+        reserve=reserve,
+        description=description,
+        unit=unit,
+    )
+    kind = KINDS[opened.filter.composition]
+    lines = [f"ledger {name!r} at {ledger}: {opened.budget}", f"takes     {kind}", f"left      {opened.room()}"]
+    print_result(_summary(opened), as_json, "\n".join([*lines, *_describe_unit(opened)]))
+
+
+def _describe_unit(ledger: Ledger) -> list[str]:
+    """The unit that is counted, if it is known."""
+    return [f"counts    {ledger.unit}"] if ledger.unit else []
 
 
 def _summary(ledger: Ledger) -> dict[str, Any]:
     about = {"name": ledger.name, "id": ledger.id, "description": ledger.description, "unit": ledger.unit}
     amounts = {"budget": ledger.budget.to_json(), "remaining": ledger.remaining().to_json()}
-    return {**about, **amounts, "composition": ledger.filter.composition, "spent": ledger.spent().to_json()}
+    terms = {"composition": ledger.filter.composition, "order": getattr(ledger.filter, "order", 0) or None}
+    return {**about, **amounts, **terms, "spent": ledger.spent().to_json(), "room": ledger.room().to_json()}
 
 
 @ledgers.command("show")
@@ -74,24 +100,35 @@ def ledger_show(
     """
     from tacit.page.parts import STATES
     from tacit.privacy.ledger import Ledger
+    from tacit.privacy.room import WHY
 
     if name is None:
         names = Ledger.names(ledger)
         return print_result(names, as_json, "\n".join(names) or f"no ledgers at {ledger}")
     opened = Ledger.open(ledger, name)
     entries = opened.entries()
+    room = _with_training(opened)
     lines = [f"ledger {name!r}: {opened.description or 'no description'}", f"budget    {opened.budget}"]
-    lines += [f"spent     {opened.filter.to_budget(entries[-1].spent) if entries else 'nothing'}"]
-    lines += [f"left      {opened.remaining()}"]
-    if opened.filter.composition != "basic":
-        lines += ["amounts are composed, not added: spent and left need not sum to the budget"]
+    lines += _describe_unit(opened)
+    lines += [f"spent     {opened.spent().budget if entries else 'nothing'}", f"left      {room}"]
+    lines += [WHY] if opened.filter.composition != "basic" else []
     lines += [""]
     for e in entries:
         if e.kind != "drawn":
             stated = e.guarantee.budget if e.guarantee else ""
             lines.append(f"{e.number:5}  {e.time[:19]}  {STATES.get(e.status, e.status):28}  {stated}  {e.purpose}")
     rows = [{**e.to_json(), "status": e.status} for e in entries]
-    print_result({**_summary(opened), "entries": rows}, as_json, "\n".join(lines))
+    print_result({**_summary(opened), "room": room.to_json(), "entries": rows}, as_json, "\n".join(lines))
+
+
+def _with_training(ledger: Ledger) -> Room:
+    """What is left, a training too, where the ledger takes one."""
+    from tacit.trainers.training_room import largest_training
+
+    room, budget = ledger.room(), ledger.budget
+    if budget.notion != "approximate":
+        return room
+    return room.with_kind("a training", largest_training(ledger.takes, budget))
 
 
 @ledgers.command("verify")
@@ -124,7 +161,9 @@ def ledger_verify(
 def ledger_export(
     name: Name,
     ledger: LedgerUrl = "ledger.db",
-    out: Annotated[Path | None, typer.Option(help="File to write; standard output if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write; standard output if left out.")
+    ] = None,
     csv_table: Annotated[bool, typer.Option("--csv", help="Entries as CSV, as with a name that ends so.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -163,7 +202,12 @@ def format_entries(document: dict[str, Any]) -> str:
         row |= {name: stated.get(name, "") for name in ("unit", "notion", "epsilon", "delta")}
         for name in ("cost", "spent"):
             row |= {name: entry[name]["amount"], f"{name}_delta": entry[name]["delta"]}
-        if str(row["purpose"]).startswith(("=", "+", "-", "@")):  # a spreadsheet would run it
-            row["purpose"] = f"'{row['purpose']}"
-        writer.writerow({"ledger": document["name"], **row})
+        words = {name: _cell(row[name]) for name in ("time", "kind", "purpose", "unit", "notion", "digest", "hash")}
+        writer.writerow({"ledger": _cell(document["name"]), **row, **words})
     return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """Text that a spreadsheet does not run, nor a terminal obey."""
+    text = clean(str("" if value is None else value))
+    return f"'{text}" if text.lstrip(" '\"").startswith(("=", "+", "-", "@")) else text

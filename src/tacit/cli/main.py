@@ -28,6 +28,7 @@ from tacit.cli.report import report_command
 from tacit.cli.sign import sign_command
 from tacit.cli.train import train_command
 from tacit.cli.tune import tune_command
+from tacit.cli.verbs import Verbs
 from tacit.cli.verify import verify_command
 
 ORDER = (
@@ -54,7 +55,7 @@ class Root(shell.VerbGroup):
     order = ORDER
 
 
-app = typer.Typer(
+app = Verbs(
     cls=Root,
     help="Tune on data you cannot show: differentially private tuning with a ledger that charges it.",
     epilog="Start with tacit init, or tacit VERB --help. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused.",

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import complete, parse_duration
-from tacit.cli.shell import PLAIN, AsJson, Quiet, explain_stop, print_result, remark, this_command
+from tacit.cli.options import AsJson, Quiet, complete, parse_duration
+from tacit.cli.shell import PLAIN, explain_stop, print_result, remark, this_command
+from tacit.cli.verbs import Verbs
 from tacit.errors import BadInput, extra
 
-modeler = typer.Typer(help="Optimise over a table that a curator published.", **PLAIN)
+modeler = Verbs(help="Optimise over a table that a curator published.", **PLAIN)
 
 
 @modeler.command("run")

@@ -2,69 +2,129 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from tacit.cli.options import ALGORITHMS, SEARCHES, DataName, algorithm_names, complete, ledger_names, name_data
-from tacit.cli.shell import AsJson, Quiet, explain_stop, is_from_file, processes, remark, this_command
-from tacit.errors import BadInput, MissingExtra
+from tacit.cli.options import (
+    ALGORITHMS,
+    SEARCHES,
+    BudgetOptions,
+    DataName,
+    EngineOptions,
+    LedgerOptions,
+    OutputOptions,
+    StudyOptions,
+    TableOptions,
+    algorithm_names,
+    complete,
+    name_data,
+)
+from tacit.cli.shell import explain_stop, is_from_environment, is_from_file, print_result, remark, this_command
+from tacit.errors import BadInput, MissingExtra, count
 
 if TYPE_CHECKING:
     from tacit.pareto.front import Front
+    from tacit.privacy.ledger import Ledger
 
 
-def pareto_command(
-    ctx: typer.Context,
-    algorithm: Annotated[str | None, typer.Argument(help="module:object, an algorithm or a class to call.")] = None,
-    named: Annotated[
-        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithm_names)
-    ] = None,
-    table: Annotated[Path | None, typer.Option(help="CSV or Parquet table for a shipped algorithm.")] = None,
-    target: Annotated[str | None, typer.Option(help="Column of the table to predict.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="Public kinds of the columns, in TOML or JSON.")] = None,
-    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of its own.")] = None,
-    delta: Annotated[float, typer.Option(help="Delta at which epsilon is stated.")] = 1e-6,
-    trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100,
+@dataclass(frozen=True)
+class FrontOptions:
+    """How points are chosen and tested."""
+
+    TITLE: ClassVar = "Search"
+
+    space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of its own.")] = None
+    delta: Annotated[
+        float | None, typer.Option(help="At which epsilon is stated; min(1e-6, 1/(10 n)) for n records if left out.")
+    ] = None
+    trials: Annotated[int, typer.Option(help="Points to test, startup included.")] = 100
     startup: Annotated[
         int | None, typer.Option(help="Scattered points before the search; a third, 4 to 16, if left out.")
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1,
-    reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0),
+    ] = None
+    repeats: Annotated[int, typer.Option(help="Runs of each point.")] = 1
+    reference: Annotated[tuple[float, float], typer.Option(help="Anti-ideal epsilon and error.")] = (10.0, 1.0)
     cost: Annotated[
         float | None, typer.Option(help="A third objective, the algorithm's cost: the worst of interest.")
-    ] = None,
+    ] = None
     privacy_model: Annotated[
-        str, typer.Option(help="exact, or gp as published.", autocompletion=complete("exact", "gp"))
-    ] = "exact",
+        str | None,
+        typer.Option(help="exact, or gp as published; else by the parameters.", autocompletion=complete("exact", "gp")),
+    ] = None
     search: Annotated[
         str,
         typer.Option(
             help=f"{SEARCHES[0]}; or, to compare: {', '.join(SEARCHES[1:])}.", autocompletion=complete(*SEARCHES)
         ),
-    ] = "dpareto",
-    workers: Annotated[int, typer.Option(help="Points tested at once, in processes.")] = 1,
-    storage: Annotated[str | None, typer.Option(help="URL of a study that several machines may share.")] = None,
-    study_name: Annotated[str, typer.Option(help="Name of the study in --storage.")] = "pareto",
+    ] = "dpareto"
+
+    def sampler(self, algorithm: Any, delta: float, seed: int) -> Any:
+        """What chooses points; None for DPareto."""
+        from tacit.pareto import baselines
+
+        if self.search != "dpareto" and self.privacy_model is not None:
+            raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
+        return baselines.search(
+            self.search,
+            algorithm,
+            delta=delta,
+            trials=self.trials,
+            startup=self.scattered,
+            seed=seed,
+            reference=self.reference,
+        )
+
+    @property
+    def scattered(self) -> int:
+        """Points before the search."""
+        from tacit.pareto.discovery import startup_share
+
+        return startup_share(self.trials) if self.startup is None else self.startup
+
+
+@dataclass(frozen=True)
+class PrivateOptions:
+    """Makes the front itself private, for the records it is tested on."""
+
+    TITLE: ClassVar = "Private front"
+
+    test_epsilon: Annotated[float | None, typer.Option(help="Epsilon for the test records.")] = None
+    test_delta: Annotated[float | None, typer.Option(help="Its delta; min(1e-6, 1/(10 n)) if left out.")] = None
+
+    def test(self, paid: Ledger | None, records: int) -> Any:
+        """What is paid for the test records; None for a front that is not private."""
+        from tacit.pareto.private_front import PrivateTest
+
+        if self.test_epsilon is None:
+            return None
+        return PrivateTest(BudgetOptions(self.test_epsilon, self.test_delta).budget(records), paid)
+
+
+def pareto_command(
+    ctx: typer.Context,
+    table: TableOptions,
+    how: FrontOptions,
+    private: PrivateOptions,
+    ledger: LedgerOptions,
+    shared: StudyOptions,
+    engine: EngineOptions,
+    output: OutputOptions,
+    algorithm: Annotated[
+        str | None, typer.Argument(metavar="MODULE:OBJECT", help="An algorithm or a class to call.")
+    ] = None,
+    named: Annotated[
+        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithm_names)
+    ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Close points in --storage whose process was killed.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for study, CSV, JSON, drawing and page.")] = None,
     data: DataName = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Ask the front about this epsilon; repeatable.")] = None,
     utility: Annotated[list[float] | None, typer.Option(help="Ask it about this utility; repeatable.")] = None,
-    test_epsilon: Annotated[float | None, typer.Option(help="Private front: epsilon for the test records.")] = None,
-    test_delta: Annotated[float, typer.Option(help="Private front: delta for the test records.")] = 1e-6,
-    ledger: Annotated[str | None, typer.Option(help="Private front: ledger of the test set.")] = None,
-    ledger_name: Annotated[
-        str, typer.Option(help="Name of the ledger in it.", autocompletion=ledger_names)
-    ] = "default",
-    seed: Annotated[int, typer.Option(help="Of the search and the runs.")] = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
 ) -> None:
     """Show what each epsilon buys, before one is chosen. The front is NOT private unless --test-epsilon is given.
 
@@ -77,84 +137,86 @@ def pareto_command(
       tacit pareto mymodule:algorithm --delta 1e-5 --workers 4 \\
         --storage postgresql://host/studies
     """
-    from contextlib import ExitStack
-
-    from tacit.errors import count, positive, probability
-    from tacit.pareto import baselines
-    from tacit.pareto.discovery import discover, startup_share
+    from tacit.errors import positive, probability
+    from tacit.pareto.discovery import discover
     from tacit.pareto.remarks import edge_remarks
-    from tacit.privacy.guarantee import loose
+    from tacit.privacy.guarantee import default_delta, loose
     from tacit.run.folder import lock_folder
     from tacit.space import Space
 
-    count("seed", seed, least=0)
+    count("seed", engine.seed, least=0)
     for wanted in epsilon or []:  # before the work, not after it
         positive("epsilon", wanted)
     for wanted in utility or []:
         probability("utility", wanted, zero=True)
+    out, storage = output.out, shared.storage
     if take_over and storage is None:
         raise BadInput(
             "--take-over is for --storage; the folder of --out is taken over by itself, once nobody holds it"
         )
+    if private.test_epsilon is None and ledger.ledger is not None:
+        if not is_from_environment(ctx, "ledger"):
+            raise BadInput("a ledger pays for a private front: give --test-epsilon")
+        ledger = LedgerOptions()
     if storage is not None and out is not None:
-        remark("the study is kept in --storage; --out gets the results", quiet)
+        output.remark("the study is kept in --storage; --out gets the results")
     if algorithm is not None and named is not None and is_from_file(ctx, "named"):
-        named, table, target = None, *((None, None) if is_from_file(ctx, "table") else (table, target))
+        named, table = None, TableOptions() if is_from_file(ctx, "table") else table
     if named is not None and ":" in named and algorithm is None:  # as the file may say it
         algorithm, named = named, None
-    made = _algorithm(algorithm, named, table, target, schema, seed)
-    if space is not None:
-        _replace_space(made, space)
+    made = _algorithm(algorithm, named, table, engine.seed)
+    if how.space is not None:
+        _replace_space(made, how.space)
     trained = getattr(getattr(made, "examples", None), "records", 0)
+    delta = default_delta(trained) if how.delta is None else how.delta
     if trained and (weak := loose(delta, trained)):
-        remark(weak, quiet)
-    scattered = startup_share(trials) if startup is None else startup
-    arguments: dict[str, Any] = {"delta": delta, "trials": trials, "startup": scattered, "repeats": repeats}
-    corner = reference if cost is None else (*reference, cost)
-    arguments |= {"reference": corner, "privacy_model": privacy_model, "seed": seed, "storage": storage}
-    arguments |= {"study_name": study_name, "take_over": take_over}
-    told = {name: arguments[name] for name in ("delta", "trials", "startup", "seed")}
-    told["reference"] = reference
-    arguments["data"] = name_data(made, data, algorithm)
-    arguments["sampler"] = baselines.search(search, made, **told)
-    if search != "dpareto" and privacy_model != "exact":
-        raise BadInput("--privacy-model is DPareto's; leave it out with another --search")
+        output.remark(weak)
+    sampler = how.sampler(made, delta, engine.seed)
     place = out if storage is None else "the storage"
     kept = f"The points tested so far are kept in {place}. To go on: {this_command()}"
     kept = kept if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on"
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
-        if out is not None:
-            folder = stack.enter_context(lock_folder(out))
-            if storage is None:  # we hold the folder, so whoever left trials running is gone
-                arguments |= {"storage": folder.storage, "take_over": True}
-        if count("workers", workers) > 1:
-            arguments["executor"] = stack.enter_context(processes(workers))
-        arguments["private"] = _private(test_epsilon, test_delta, ledger, ledger_name, stack)
-        front = discover(made, **arguments, progress=not (as_json or quiet))
+        folder = stack.enter_context(lock_folder(out)) if out is not None else None
+        held = folder is not None and storage is None  # then whoever left trials running is gone
+        pool = stack.enter_context(engine.pool())
+        paid = stack.enter_context(ledger.open())
+        front = discover(
+            made,
+            delta=delta,
+            trials=how.trials,
+            startup=how.scattered,
+            repeats=how.repeats,
+            reference=how.reference if how.cost is None else (*how.reference, how.cost),
+            privacy_model=how.privacy_model,
+            sampler=sampler,
+            seed=engine.seed,
+            storage=folder.storage if folder is not None and held else storage,
+            study_name=shared.study or "pareto",
+            take_over=take_over or held,
+            executor=pool,
+            private=private.test(paid, getattr(made, "records", 0)),
+            data=name_data(made, data, algorithm),
+            progress=output.progress,
+        )
         files = _write_files(front, out)
     answers = [_ask_front(front, made, epsilon=e) for e in epsilon or []]
     answers += [_ask_front(front, made, utility=u) for u in utility or []]
-    for said in edge_remarks(front, Space(made.space)):
-        remark(said, quiet)
-    if as_json:
-        typer.echo(json.dumps({**front.to_json(), "asked": answers, "files": files}, indent=1))
-        return
-    typer.echo(str(front))
+    output.remark(*edge_remarks(front, Space(made.space)))
+    lines = [str(front)]
     for a in answers:
         tested, expected = _line(a["tested"]), _line(a["predicted"])
         asked = f"at most epsilon {a['epsilon']:g}" if "epsilon" in a else f"utility {a['utility']:g} or more"
-        typer.echo(f"\n{asked}\n  tested     {tested}\n  predicted  {expected}")
-    typer.echo("".join(f"\n{name:12} {path}" for name, path in files.items()))
+        lines.append(f"\n{asked}\n  tested     {tested}\n  predicted  {expected}")
+    lines.append("".join(f"\n{name:12} {path}" for name, path in files.items()))
+    print_result({**front.to_json(), "asked": answers, "files": files}, output.as_json, "\n".join(lines))
 
 
-def _algorithm(
-    spec: str | None, named: str | None, table: Path | None, target: str | None, schema: Path | None, seed: int
-) -> Any:
+def _algorithm(spec: str | None, named: str | None, table: TableOptions, seed: int) -> Any:
     if (spec is None) == (named is None):
         raise BadInput(f"give an algorithm as module:object, or a shipped one by --algorithm: {', '.join(ALGORITHMS)}")
     if named is None:
-        if table is not None or target is not None:
+        if table.table is not None or table.target is not None:
             raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
         from tacit.objective import import_object
 
@@ -164,43 +226,35 @@ def _algorithm(
 
     made = load(named)
     if not hasattr(made, "from_table"):
-        if table is not None:
+        if table.table is not None:
             raise BadInput(f"algorithm {named!r} takes no table")
         try:
             return made()
         except TypeError:
             raise BadInput(f"algorithm {named!r} needs more than the shell can say: give it as module:object") from None
-    if table is None or target is None:
+    if table.table is None or table.target is None:
         raise BadInput(f"algorithm {named!r} needs a table of data: --table FILE --target COLUMN")
-    from tacit.integrations.files import read_table
-    from tacit.schema import Schema
+    import numpy as np
 
-    declared = Schema.read(schema) if schema is not None else None
-    from tacit.identity import DataIdentity
+    from tacit.data.files import read_table
+    from tacit.data.identity import DataIdentity
+    from tacit.data.units import number_persons
 
-    rows = read_table(table, declared)
-    built = made.from_table(rows, target, seed=seed, schema=declared)
+    declared, person = table.read_schema(), table.person
+    rows = read_table(table.file, declared)
+    table.refuse_missing(rows.names)
+    if person is not None:  # the first of theirs, so that a person is a record
+        rows = rows.take(np.unique(number_persons(rows[person], len(rows)), return_index=True)[1])
+    rows = rows.drop([*(table.drop or ()), *([person] if person else [])])
+    built = made.from_table(rows, table.column, seed=seed, schema=declared)
     built.data = DataIdentity.of_table(
         rows,
-        name=table.name,
-        target=target,
+        name=table.file.name,
+        target=table.column,
         declared=declared.to_json() if declared is not None else None,
-        use=f"seed {seed}",
+        use=f"seed {seed}" + (f", one row of each {person!r}" if person else ""),
     )
     return built
-
-
-def _private(epsilon: float | None, delta: float, ledger: str | None, name: str, stack: Any) -> Any:
-    if epsilon is None:
-        if ledger is not None:
-            raise BadInput("a ledger pays for a private front: give --test-epsilon")
-        return None
-    from tacit.pareto.private_front import PrivateTest
-    from tacit.privacy.guarantee import Budget
-    from tacit.privacy.ledger import Ledger
-
-    opened = stack.enter_context(Ledger.open(ledger, name)) if ledger else None
-    return PrivateTest(Budget.approximate(epsilon, delta), opened)
 
 
 def _replace_space(made: Any, file: Path) -> None:
@@ -251,7 +305,7 @@ def _write_files(front: Front, out: Path | None) -> dict[str, str]:
     try:
         files["picture"] = front.plot().save(out / "front.png")
     except MissingExtra as missing:
-        typer.echo(f"tacit: no front.png: {missing}", err=True)
+        remark(f"no front.png: {missing}")
     if front.private:
         files["certificate"] = Folder(out).write_certificate(front.release())
     return {name: str(path) for name, path in files.items()}

@@ -5,43 +5,51 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import METRIC, search_budget
-from tacit.cli.shell import AsJson, print_result, remark
-from tacit.errors import BadInput
+from tacit.cli.options import (
+    AsJson,
+    BudgetOptions,
+    LedgerOptions,
+    MetricOptions,
+    TableOptions,
+    complete,
+    refuse_no_delta,
+)
+from tacit.cli.shell import print_result, remark
+from tacit.errors import BadInput, LedgerError, choice
 from tacit.files import write_file
+
+if TYPE_CHECKING:
+    from tacit.planning.plan import Plan
+    from tacit.privacy.guarantee import Guarantee
+
+GOALS = ("tune", "train")
 
 
 def plan_command(
+    table: TableOptions,
+    metric: MetricOptions,
+    budget: BudgetOptions,
+    ledger: LedgerOptions,
+    goal: Annotated[
+        str, typer.Option(help="tune; or train, where every record is protected.", autocompletion=complete(*GOALS))
+    ] = "tune",
     records: Annotated[int | None, typer.Option(help="Number of private records; of a table: as it has.")] = None,
     dimensions: Annotated[int | None, typer.Option(help="Number of parameters to tune.")] = None,
-    table: Annotated[Path | None, typer.Option(help="A table as for tacit tune: its sizes are read, no loss.")] = None,
-    target: Annotated[str | None, typer.Option(help="Column to predict (with --table).")] = None,
     model: Annotated[str, typer.Option(help="Model whose space is searched (with --table).")] = "linear",
-    metric: Annotated[str | None, typer.Option(help=METRIC)] = None,
-    person: Annotated[str | None, typer.Option(help="Column that names whose each row is (with --table).")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out (with --table).")] = None,
     task: Annotated[str | None, typer.Option(help="classification or regression (with --table).")] = None,
     validation: Annotated[float, typer.Option(help="Share of private validation rows (with --table).")] = 0.5,
-    train: Annotated[bool, typer.Option("--train", help="Plan tacit train instead: every record protected.")] = False,
-    runs: Annotated[float, typer.Option(help="With --train: about how many models to train at the most.")] = 40.0,
+    runs: Annotated[float, typer.Option(help="With --goal train: about how many models to train at the most.")] = 40.0,
     trials: Annotated[int, typer.Option(help="Evaluations, fixed in advance (of gibo: steps).")] = 30,
-    epsilon: Annotated[float | None, typer.Option(help="Epsilon of the whole search; 1 if no budget is given.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Delta of the whole search; 1e-6 with --epsilon.")] = None,
-    rho: Annotated[float | None, typer.Option(help="Rho instead, for zCDP.")] = None,
-    mu: Annotated[float | None, typer.Option(help="Mu instead, for GDP.")] = None,
-    pure: Annotated[bool, typer.Option("--pure", help="Pure epsilon, without a delta.")] = False,
-    bounds: Annotated[
-        tuple[float, float] | None, typer.Option(help="Public bounds of a loss; 0 and 1 if left out.")
-    ] = None,
     spread: Annotated[
         float | None, typer.Option(help="How much a typical setting loses against the best one, if known.")
     ] = None,
     candidates: Annotated[int, typer.Option(help="Candidates of Kusner's algorithms.")] = 256,
     want: Annotated[float | None, typer.Option(help="Backwards: what a loss of quality this small needs.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every method, in a table, and what is behind it.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Write a drawing (.svg) to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,85 +64,134 @@ def plan_command(
       tacit plan --records 5000 --dimensions 20 --want 0.01 \\
         --picture plan.svg
       tacit plan --table patients.csv --target readmitted --model boosting
-      tacit plan --train --records 30000 --epsilon 1 --delta 1e-6
+      tacit plan --goal train --records 30000 --epsilon 1 \\
+        --ledger ledger.db --ledger-name icu
     """
     from tacit.planning.plan import plan
     from tacit.planning.recommend import shell
 
-    budget, words = search_budget(epsilon, delta, rho, mu, pure), ""
-    if table is not None:
-        if target is None:
-            raise BadInput("a table needs --target COLUMN")
+    choice("goal", goal, GOALS)
+    bounds, words = metric.bounds, ""
+    if table.table is not None:
         if records is not None or dimensions is not None:
             raise BadInput("a table knows its records and its model's parameters: leave --records and --dimensions out")
-        about: dict[str, Any] = {"metric": metric, "bounds": bounds, "person": person, "validation": validation}
-        about |= {"drop": tuple(drop or ()), "task": task}
-        if train:
-            records = _count_units(table, target, person)
+        if goal == "train":
+            records = _count_units(table)
         else:
-            records, dimensions, bounds, spread = _measure_table(table, target, model, spread, about)
-        given = {"table": table, "target": target, "model": model, "metric": metric, "person": person, "task": task}
-        given |= {"validation": validation if validation != 0.5 else None}
-        named = [*given.items(), *(("drop", name) for name in drop or ())]
-        words = " ".join(f"--{k} {shlex.quote(str(v))}" for k, v in named if v is not None)
-        words += f" --bounds {bounds[0]:g} {bounds[1]:g}" if bounds and about["bounds"] is not None else ""
+            records, dimensions, bounds, spread = _measure_table(table, metric, model, task, validation, spread)
+        words = _repeat(table, metric, model, task, validation)
     if records is None:
         raise BadInput("a plan needs --records, the number of private records, or --table FILE with --target COLUMN")
-    bounds = (0.0, 1.0) if bounds is None else bounds
-    if train:
+    spend = budget.budget(records)
+    if goal == "train":
         from tacit.planning.training import plan_training
 
-        training = plan_training(records=records, budget=budget, runs=runs)
-        print_result(training.to_json(), as_json, str(training))
+        refuse_no_delta(spend)
+        training = plan_training(records=records, budget=spend, runs=runs)
+        told = _foresee(ledger, training.guarantee)
+        text = str(training) + "".join(f"\n  {'ledger':15} {words}" for words in told.values())
+        print_result({**training.to_json(), **told}, as_json, text)
         return
     if dimensions is None:
-        raise BadInput("a plan needs --dimensions, the number of parameters to tune; or --train to plan a training")
+        raise BadInput("a plan needs --dimensions, the number of parameters to tune; or --goal train")
     made = plan(
         records=records,
         trials=trials,
         dimensions=dimensions,
-        budget=budget,
+        budget=spend,
         spread=spread,
-        bounds=bounds,
+        bounds=(0.0, 1.0) if bounds is None else bounds,
         candidates=candidates,
         want=want,
     )
     if words and made.recommendation.shell:
-        line = shell(made.case, made[made.recommendation.method].arguments, words)
+        line = shell(made.case, made.recommendation.arguments, words)
         made = replace(made, recommendation=replace(made.recommendation, shell=line))
     files = {"picture": _save(made.picture(), picture)} if picture is not None else {}
     for note in made.notes:
         remark(note)
-    text = str(made) + "".join(f"\n{name:12} {path}" for name, path in files.items())
-    print_result({**made.to_json(), "files": files}, as_json, text)
+    told = _foresee(ledger, made[made.recommendation.method].guarantee)
+    whole = str(made) if every or want is not None else format_answer(made)
+    text = whole + "".join(f"\n{name:12} {path}" for name, path in {**told, **files}.items())
+    print_result({**made.to_json(), **told, "files": files}, as_json, text)
 
 
-def _count_units(table: Path, target: str, person: str | None) -> int:
+def format_answer(plan: Plan) -> str:
+    """The recommendation in five lines: the case, what to run, what it may lose, and the line that runs it."""
+    best, case = plan.recommendation, plan.case
+    spread = f"{case.spread:g}" + (", assumed: give yours" if plan.assumed_spread else "")
+    head = f"{case.records:,} records, {case.dimensions} parameters, {case.budget}; losses in [{case.bounds[0]:g}, "
+    lines = [f"{head}{case.bounds[1]:g}], spread {spread}"]
+    if best.shell:
+        chosen = plan[best.method]
+        lost = "; ".join(f"{m.mean:.2g} ({m.low:.2g} to {m.high:.2g}), {name}" for name, m in chosen.measured.items())
+        lines += [f"Recommended: {best.method}, {chosen.evaluations:,} evaluations; releases {chosen.releases}"]
+        lines += [f"Expected loss against the best setting: {lost}", f"  {best.shell}"]
+    else:
+        lines += [f"Recommended: {best.method}. {best.reason[0].upper()}{best.reason[1:]}"]
+    return "\n".join([*lines, "Nothing was spent. Every method, and why: --all"])
+
+
+def _foresee(ledger: LedgerOptions, guarantee: Guarantee) -> dict[str, str]:
+    """What the recommendation would do to the ledger that was given, if one was."""
+    try:
+        with ledger.open() as opened:
+            return {} if opened is None or guarantee.budget is None else {"ledger": opened.foresee(guarantee)}
+    except LedgerError as error:  # a plan needs none
+        remark(str(error))
+        return {}
+
+
+def _repeat(table: TableOptions, metric: MetricOptions, model: str, task: str | None, validation: float) -> str:
+    """The options of a table as they are typed again."""
+    given: dict[str, object] = {"table": table.table, "target": table.target, "model": model, "metric": metric.metric}
+    given |= {"person": table.person, "task": task, "validation": validation if validation != 0.5 else None}
+    named = [*given.items(), *(("drop", name) for name in table.drop or ())]
+    words = " ".join(f"--{k} {shlex.quote(str(v))}" for k, v in named if v is not None)
+    return words + (f" --bounds {metric.bounds[0]:g} {metric.bounds[1]:g}" if metric.bounds is not None else "")
+
+
+def _count_units(table: TableOptions) -> int:
     """Rows of a table, or persons. Nothing else is read off it: a training protects every row."""
-    from tacit.integrations.files import read_table
-    from tacit.persons import number_persons
+    from tacit.data.files import read_table
+    from tacit.data.header import remarks_on_identifiers
+    from tacit.data.units import number_persons
 
-    rows = read_table(table, spelled=[person] if person else [])
-    missing = [name for name in (target, person) if name is not None and name not in rows.columns]
-    if missing:
-        raise BadInput(f"the table has no column {', '.join(map(repr, missing))} among its {rows.shape[1]} columns")
+    rows, person = read_table(table.file), table.person
+    table.refuse_missing(rows.names)
     units = len(rows) if person is None else len(set(number_persons(rows[person], len(rows)).tolist()))
+    for said in remarks_on_identifiers([name for name in rows.names if name != table.target], person):
+        remark(said)
     remark(f"{units:,} {'rows' if person is None else 'persons'}, all of them private")
     return units
 
 
 def _measure_table(
-    table: Path, target: str, model: str, spread: float | None, about: dict[str, Any]
+    table: TableOptions,
+    metric: MetricOptions,
+    model: str,
+    task: str | None,
+    validation: float,
+    spread: float | None,
 ) -> tuple[int, int, tuple[float, float], float | None]:
     """Losses, parameters, bounds and spread of a table: public numbers, and what training rows show. No loss is read.
 
     Where means can differ by less than the bounds allow, as those of AUC, the spread that is assumed is less too.
     """
-    from tacit.integrations.files import read_table
+    from tacit.data.files import read_table
     from tacit.integrations.table import table_objective
 
-    rows = read_table(table, spelled=[about["person"]] if about["person"] else [])
-    made = table_objective(rows, target, model, **about)
+    made = table_objective(
+        read_table(table.file),
+        table.column,
+        model,
+        metric=metric.find(),
+        bounds=metric.bounds,
+        person=table.person,
+        drop=tuple(table.drop or ()),
+        task=task,
+        validation=validation,
+    )
     for line in made.describe():
         remark(line)
     facts = made.facts

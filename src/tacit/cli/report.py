@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.shell import AsJson, remark
+from tacit.cli.options import AsJson
+from tacit.cli.shell import remark
 from tacit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -17,22 +18,26 @@ if TYPE_CHECKING:
 
 def report_command(
     places: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folder or file; several fronts or audits.")],
-    out: Annotated[Path | None, typer.Option(help="File to write; report.html in the folder if left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write; report.html in the folder if left out.")
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Path or URL of the ledger that paid, to show its charges.")
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Show exact answers of a curator's state too.")] = False,
+    show_private: Annotated[
+        bool, typer.Option("--show-private", help="Show exact answers of a curator's state too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page that opens offline: of a release, a front, an outsourced study, an audit or a ledger.
 
-    Of a curator's state, --private shows exact answers: for people who may see the rows.
+    Of a curator's state, --show-private shows exact answers: for people who may see the rows.
 
     \b
     Examples:
       tacit report release
       tacit report sgd-front adam-front --out fronts.html
-      tacit report curator --private
+      tacit report curator --show-private
     """
     from tacit.report.choose import joint_page, page_path
     from tacit.report.subjects import recognise
@@ -42,9 +47,9 @@ def report_command(
 
         Ledger.names(ledger)  # says so if there is none
     subjects = [recognise(place) for place in places]
-    if private and {s.kind for s in subjects} != {"curator"}:
-        raise BadInput("--private shows the exact answers of a curator's state; there is none here")
-    page = joint_page(subjects, private=private, ledger=ledger).write(page_path(subjects, out))
+    if show_private and {s.kind for s in subjects} != {"curator"}:
+        raise BadInput("--show-private shows the exact answers of a curator's state; there is none here")
+    page = joint_page(subjects, private=show_private, ledger=ledger).write(page_path(subjects, out))
     changed = [said for s in subjects if s.certificate for said in _changes(s, ledger)]
     for said in changed:
         remark(f"DO NOT RELY ON IT: {said}")

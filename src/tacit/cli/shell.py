@@ -17,19 +17,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.core
 
-from tacit import identity
+from tacit.data import identity
 from tacit.errors import (
     BadInput,
     BudgetRefused,
     GuaranteeError,
     MissingExtra,
+    NoLedger,
     PrivacyWarning,
     TacitError,
+    clean,
     is_storage_error,
 )
 
@@ -38,18 +40,10 @@ if TYPE_CHECKING:
 
     from tacit.privacy.release import Release
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors stay.")]
-
 DONE, FAILED, USAGE, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 DEBUG = "TACIT_DEBUG"
 PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # of a group of verbs
 UsageError: Any = typer.BadParameter.__base__  # Click's own, or the copy that newer versions of Typer carry
-
-# a remedy of the library, and the same one for the shell
-LIBRARY = re.compile(r"(no ledger '(.*?)' at (.*?): (?:it has|there is).*)To make it, give its budget: .*")
-COMMAND = r"\1To make it: tacit ledger open \2 --ledger \3 --epsilon 1 --delta 1e-6"
-
 
 PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
 
@@ -83,9 +77,15 @@ class Stopped(TacitError):
         super().__init__(f"{'terminated' if self.code == TERMINATED else 'interrupted'}. {kept}".rstrip())
 
 
-def print_result(document: Any, as_json: bool, text: str) -> None:
-    """One JSON document, or text for a person."""
-    typer.echo(json.dumps(document, indent=1) if as_json else text)
+def print_result(document: Any, as_json: bool, text: str, *, released: bool = False) -> None:
+    """One JSON document, or text for a person. What was ``released`` is released, whether or not anybody reads it."""
+    try:
+        typer.echo(json.dumps(document, indent=1) if as_json else clean(text))
+    except OSError:
+        if not released:
+            raise
+        _silence_stdout(DONE)
+        remark("the release was made and paid for; it could not be shown, since nobody reads standard output")
 
 
 def read_certificate(release: Release[Any], paths: dict[str, str]) -> dict[str, Any]:
@@ -97,8 +97,10 @@ def read_certificate(release: Release[Any], paths: dict[str, str]) -> dict[str, 
 
 def format_certified(lines: list[str], release: Release[Any], paths: dict[str, str]) -> str:
     """What was released, in lines, with its guarantee, who paid, and the files that were written."""
+    from tacit.privacy.release import format_guarantee
+
     paid = release.payment
-    lines = [*lines, "", "Guarantee", f"  {release.guarantee}", ""]
+    lines = [*lines, "", "Guarantee", *format_guarantee(release.guarantee), ""]
     lines.append(f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else "Not charged to any ledger.")
     return "\n".join([*lines, *(f"{name:12} {path}" for name, path in paths.items())])
 
@@ -124,6 +126,12 @@ def is_from_file(ctx: typer.Context, name: str) -> bool:
     """Whether a parameter has its value from the configuration, so that the command line may overrule it."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "DEFAULT_MAP"
+
+
+def is_from_environment(ctx: typer.Context, name: str) -> bool:
+    """Whether a parameter has its value from the environment, which speaks to every verb."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "ENVIRONMENT"
 
 
 def is_given(ctx: typer.Context, name: str) -> bool:
@@ -218,7 +226,8 @@ def run(app: Callable[..., Any]) -> int:
         warnings.simplefilter("ignore", PrivacyWarning)  # the verbs remark on it themselves, in one line
         try:
             code = app(prog_name="tacit", standalone_mode=False)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it may be closed from the beginning
+                sys.stdout.flush()
             return code if isinstance(code, int) else DONE
         except KeyboardInterrupt as stop:
             return _fail(str(Stopped(stop, "")), Stopped(stop, "").code)
@@ -227,8 +236,7 @@ def run(app: Callable[..., Any]) -> int:
         except UsageError as error:
             return _usage(error)
         except TacitError as error:
-            own_delta = " --composition basic" * (sys.argv[1:2] == ["train"])  # what a training charges
-            return _fail(LIBRARY.sub(COMMAND + own_delta, str(error)), _code(error))
+            return _fail(_in_shell_words(error), _code(error))
         except BrokenPipeError:
             return _silence_stdout(FAILED)
         except OSError as error:
@@ -243,6 +251,14 @@ def run(app: Callable[..., Any]) -> int:
             return _fail(_defect(error), FAILED)
 
 
+def _in_shell_words(error: TacitError) -> str:
+    """The refusal with a remedy that can be typed."""
+    if isinstance(error, NoLedger):
+        make = f"tacit ledger open {error.name} --ledger {error.place} --epsilon 1 --delta 1e-6"
+        return f"{error.message} To make it: {make}"
+    return str(error)
+
+
 def _code(error: TacitError) -> int:
     if isinstance(error, Stopped):
         return error.code
@@ -252,7 +268,7 @@ def _code(error: TacitError) -> int:
 
 def _fail(text: str, code: int) -> int:
     with suppress(OSError):
-        typer.echo(f"tacit: {text}", err=True)
+        typer.echo(f"tacit: {clean(text)}", err=True)
     return code
 
 

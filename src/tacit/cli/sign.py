@@ -8,15 +8,17 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.shell import AsJson, print_result
+from tacit.cli.options import AsJson
+from tacit.cli.shell import print_result
 from tacit.errors import BadInput
+from tacit.files import read_json
 
 
 def sign_command(
     certificate: Annotated[
         Path | None, typer.Argument(help="A certificate in JSON; the signature goes into it.")
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="Private key in PEM.")] = None,
+    signing_key: Annotated[Path | None, typer.Option(help="Private key in PEM.")] = None,
     new_key: Annotated[Path | None, typer.Option(help="Make a key here, and its public half beside it.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -25,22 +27,22 @@ def sign_command(
     \b
     Examples:
       tacit sign --new-key curator.key
-      tacit sign release/certificate.json --key curator.key
-      tacit verify release/certificate.json --key curator.pub
+      tacit sign release/certificate.json --signing-key curator.key
+      tacit verify release/certificate.json --public-key curator.pub
     """
     from tacit.files import write_private
     from tacit.privacy.signing import make_key, sign
 
     if new_key is not None:
-        if certificate is not None or key is not None:
-            raise BadInput("--new-key makes a key and signs nothing; sign in a second call, with --key")
+        if certificate is not None or signing_key is not None:
+            raise BadInput("--new-key makes a key and signs nothing; sign in a second call, with --signing-key")
         secret, public = make_key(new_key)
         told = f"{secret} signs: keep it secret\n{public} checks: hand it to whoever verifies"
         return print_result({"private": str(secret), "public": str(public)}, as_json, told)
-    if certificate is None or key is None:
-        raise BadInput("give a certificate and --key FILE; to make a key: tacit sign --new-key curator.key")
+    if certificate is None or signing_key is None:
+        raise BadInput("give a certificate and --signing-key FILE; to make a key: tacit sign --new-key curator.key")
     document = read_certificate(certificate)
-    signed = sign(document, key)
+    signed = sign(document, signing_key)
     mode = certificate.stat().st_mode & 0o777
     write_private(certificate, (json.dumps(signed, indent=1) + "\n").encode())
     certificate.chmod(mode)
@@ -52,10 +54,7 @@ def read_certificate(path: Path) -> dict[str, object]:
     """A certificate from its file."""
     from tacit.privacy.release import FORMAT
 
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} is not a readable certificate ({type(error).__name__})") from None
+    document = read_json(path, "certificate")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BadInput(f"{path} is no certificate: it must have the format {FORMAT!r}")
     return document

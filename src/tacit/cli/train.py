@@ -4,148 +4,150 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import METRIC, METRICS, DataName, LedgerName, MaybeLedger, complete, read_rates
-from tacit.cli.shell import (
-    AsJson,
-    Quiet,
-    explain_stop,
-    format_certified,
-    print_result,
-    processes,
-    read_certificate,
-    remark,
-    this_command,
+from tacit.cli.options import (
+    BudgetOptions,
+    DataName,
+    EngineOptions,
+    LedgerOptions,
+    MetricOptions,
+    OutputOptions,
+    TableOptions,
+    complete,
+    refuse_no_delta,
 )
-from tacit.errors import BadInput, count
+from tacit.cli.shell import explain_stop, format_certified, print_result, read_certificate, this_command
+from tacit.errors import choice
 from tacit.trainers import TRAINERS
 
 if TYPE_CHECKING:
     from tacit.privacy.release import Release
     from tacit.trainers.trained import Trained
 
-NAMES = ", ".join(TRAINERS)
+TELLTALE = 0.02  # a score so near to perfect, where a constant's is farther, is too good to be true
 
 
 def train_command(
-    table: Annotated[Path, typer.Option(help="A CSV, Parquet or Excel table; every row of it is protected.")],
-    target: Annotated[str, typer.Option(help="Column of the table to predict.")],
-    model: Annotated[
-        str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=complete(*TRAINERS))
-    ] = "logistic",
-    epsilon: Annotated[float, typer.Option(help="Epsilon of everything: columns, search, model and score.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Delta of everything.")] = 1e-6,
+    table: TableOptions,
+    metric: MetricOptions,
+    budget: BudgetOptions,
+    ledger: LedgerOptions,
+    engine: EngineOptions,
+    output: OutputOptions,
+    model: Annotated[str, typer.Option(help=", ".join(TRAINERS) + ".", autocompletion=complete(*TRAINERS))] = "auto",
     runs: Annotated[
         float | None,
-        typer.Option(help="About how many models to train, 40 or as suits the model; the number is drawn in secret."),
+        typer.Option(
+            help="Above 1: search, about so many models, a number drawn in secret; seldom gains. One if left out."
+        ),
     ] = None,
-    person: Annotated[str | None, typer.Option(help="Column that says whose row it is: protects persons.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="Public facts about the columns, in TOML or JSON.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Public labels of the target, such as no,yes.")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="A code for a missing cell, such as -99; again.")] = None,
     space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of the model's own.")] = None,
-    metric: Annotated[str | None, typer.Option(help=METRIC, autocompletion=complete(*METRICS))] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="For balanced and auc: label=share, one for each.")] = None,
-    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Of one loss, if not the widest.")] = None,
     hide_runs: Annotated[
         bool, typer.Option("--hide-runs", help="Always do the most runs: their number need not be hidden.")
     ] = False,
-    ledger: MaybeLedger = None,
-    ledger_name: LedgerName = "default",
-    out: Annotated[Path | None, typer.Option(help="Folder for the model, certificate and report.")] = None,
     data: DataName = None,
-    workers: Annotated[int, typer.Option(help="Models trained at once, in processes.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of the division of the rows; the noise has none.")] = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
 ) -> None:
-    """Train on a private table; release the best model, its parameters and an honest score. One charge for all.
+    """Train on a private table; release the model, its parameters and an honest score. One charge for all.
 
     \b
     Examples:
       tacit train --table patients.csv --target readmitted --epsilon 1 \\
-        --delta 1e-6 --out release
+        --out release
       tacit predict release new.csv
     """
-    from tacit.identity import DataIdentity
-    from tacit.integrations.files import read_table
-    from tacit.integrations.header import remarks_on_names
-    from tacit.metrics import find
-    from tacit.persons import number_persons
-    from tacit.privacy.guarantee import Budget, remarks_on
-    from tacit.privacy.ledger import Ledger
-    from tacit.schema import Schema
+    from tacit.data.files import read_table
+    from tacit.data.header import remarks_on_identifiers, remarks_on_names
+    from tacit.data.identity import DataIdentity
+    from tacit.data.metrics import find
+    from tacit.data.units import number_persons
+    from tacit.privacy.guarantee import remarks_on
     from tacit.space import Space
     from tacit.trainers.learn import rows_of_a_label
-    from tacit.trainers.train import load_trainer, train, usual_runs
+    from tacit.trainers.private_table import settle_schema
+    from tacit.trainers.train import count_runs, load_trainer, train
     from tacit.trainers.trainer import CLASSES
 
-    chosen = load_trainer(model)
-    about = usual_runs(chosen) if runs is None else runs
-    known = Schema.read(schema) if schema is not None else None
-    rows = read_table(table, known, spelled=[person] if person else [])
-    leave = [*(drop or []), *([person] if person else [])]
-    missing = [name for name in (*leave, target) if name not in rows.columns]
-    if missing:
-        raise BadInput(f"the table has no column {', '.join(map(repr, missing))} among its {rows.shape[1]} columns")
-    groups = rows[person] if person else None
-    budget = Budget.approximate(epsilon, delta)
+    choice("model", model, tuple(TRAINERS))
+    chosen, target, declared = load_trainer(model), table.column, table.read_schema()
+    about = count_runs(runs, space)
+    refuse_no_delta(budget.budget())
+    rows = read_table(table.file, declared).mark_missing(missing or [])
+    table.refuse_missing(rows.names)
+    named = None if labels is None else [label.strip() for label in labels.split(",")]
+    measured = metric.find()
+    leave = [*(table.drop or []), *([table.person] if table.person else [])]
+    groups = rows[table.person] if table.person else None
     units = len(rows) if groups is None else int(number_persons(groups, len(rows)).max()) + 1
-    for said in (*remarks_on_names(table), *remarks_on(budget, units)):
-        remark(said, quiet)
-    how = "as the schema declares" if known else "learnt with noise, paid from epsilon"
-    whose = f"{units} persons" if person else f"{units} rows"
-    remark(f"{whose}, {rows.shape[1] - 1 - len(leave)} columns ({how}), target {target!r}: {chosen.task}", quiet)
-    if known is None and chosen.task == CLASSES:
-        least = rows_of_a_label(rows.shape[1] - 1 - len(leave), budget, about)
-        remark(
-            f"a class needs about {least} training rows to be seen through the noise; rarer ones count as wrong. "
-            "Declare classes that are public in a --schema; for amounts use --model ridge",
-            quiet,
+    spend, columns = budget.budget(units), rows.shape[1] - 1 - len(leave)
+    kept = [name for name in rows.names if name not in (*leave, target)]
+    output.remark(*remarks_on_names(table.file), *remarks_on_identifiers(kept, table.person))
+    output.remark(*remarks_on(spend, units))
+    how = "as the schema declares" if declared else "learnt with noise, paid from epsilon"
+    whose = f"{units} persons" if table.person else f"{units} rows"
+    output.remark(f"{whose}, {columns} columns ({how}), target {target!r}: {chosen.task}")
+    open_target = settle_schema(declared, named, measured or find("error"), target)
+    if (open_target is None or open_target.target is None) and chosen.task == CLASSES:
+        output.remark(
+            f"a class needs about {rows_of_a_label(columns, spend, about)} training rows to be seen through the noise; "
+            "rarer ones count as wrong. Declare classes that are public: --labels no,yes; for amounts use --model "
+            "auto-numbers"
         )
-    if not hide_runs:
-        remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is", quiet)
-    kept = (
-        f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
-        if out
-        else "Nothing is kept"
-    )
+    if about != 1 and not hide_runs:
+        output.remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is")
     with ExitStack() as stack:
-        stack.enter_context(explain_stop(kept))
-        pool = stack.enter_context(processes(workers)) if count("workers", workers) > 1 else None
-        paid = stack.enter_context(Ledger.open(ledger, ledger_name)) if ledger else None
+        stack.enter_context(explain_stop(_explain_leftovers(output.out)))
         release = train(
             chosen,
-            rows.drop(columns=leave),
+            rows.drop(leave),
             target=target,
             space=Space.read(space) if space else None,
-            budget=budget,
+            budget=spend,
             runs=runs,
-            schema=known,
+            schema=declared,
+            labels=named,
             groups=groups,
-            metric=find(metric, bounds=bounds, rates=read_rates(rate)) if metric is not None else None,
+            metric=measured,
             hide_runs=hide_runs,
-            ledger=paid,
-            executor=pool,
-            out=out,
-            progress=not (quiet or as_json),
-            seed=seed,
+            ledger=stack.enter_context(ledger.open()),
+            executor=stack.enter_context(engine.pool()),
+            out=output.out,
+            progress=output.progress,
+            seed=engine.seed,
             data=DataIdentity.of_table(
                 rows,
-                name=table.name,
+                name=table.file.name,
                 target=target,
-                declared=known.to_json() if known is not None else None,
-                persons=person is not None,
+                declared=declared.to_json() if declared is not None else None,
+                persons=table.person is not None,
             ).rename(data),
         )
-    paths = _write_report(out)
-    value = release.value
-    shown = {"params": value.params, "score": value.score, "deviation": value.deviation, "half_width": value.half_width}
-    print_result(
-        {**shown, **read_certificate(release, paths), "files": paths}, as_json, format_training(release, paths)
-    )
+    output.remark(*remarks_on_leakage(release.value))
+    show_training(release, output)
+
+
+def remarks_on_leakage(value: Trained) -> list[str]:
+    """A remark on a score that is too good to be true."""
+    if value.metric != "error" or not value.score + value.half_width < TELLTALE < value.details.get("baseline", 0.0):
+        return []
+    return [f"an error of {value.score:.2g}: does a column tell the answer? If so, --drop it: it is target leakage"]
+
+
+def _explain_leftovers(out: Path | None) -> str:
+    again = f"What was done is kept in {out} and is not paid for again. To go on: {this_command()}"
+    return again if out else "Nothing is kept"
+
+
+def show_training(release: Release[Trained], output: OutputOptions) -> None:
+    """Write the report, and print what was released."""
+    paths, value = _write_report(output.out), release.value
+    shown: dict[str, Any] = {"params": value.params, "score": value.score, "deviation": value.deviation}
+    document = {**shown, "half_width": value.half_width, **read_certificate(release, paths), "files": paths}
+    print_result(document, output.as_json, format_training(release, paths), released=True)
 
 
 def _write_report(out: Path | None) -> dict[str, str]:

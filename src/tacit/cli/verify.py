@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import LedgerUrl
-from tacit.cli.shell import AsJson, is_given, print_result
-from tacit.errors import BadInput
+from tacit.cli.options import AsJson, LedgerUrl
+from tacit.cli.shell import is_given, print_result
+from tacit.files import read_json
 
 Checks = list[tuple[str, bool, str]]
+UNCHECKED = (
+    "what the certificate says of the data (name, rows), its date, the command and what was left then; a signature "
+    "covers it (--public-key)"
+)
 
 
 def verify_command(
     ctx: typer.Context,
     certificate: Annotated[Path, typer.Argument(help="A certificate in JSON.")],
     ledger: LedgerUrl = "ledger.db",
-    key: Annotated[Path | None, typer.Option(help="The curator's public key: check the signature.")] = None,
+    public_key: Annotated[Path | None, typer.Option(help="The curator's: check the signature.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Whether a ledger paid for a certificate, or who signed it. Exit code 1 if not.
 
-    With --key alone no ledger and no database is needed.
+    With --public-key alone no ledger and no database is needed.
 
     \b
     Examples:
       tacit verify out/certificate.json --ledger ledger.db
-      tacit verify out/certificate.json --key curator.pub
+      tacit verify out/certificate.json --public-key curator.pub
     """
-    try:
-        document = json.loads(certificate.read_text())
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{certificate} is not a readable certificate ({type(error).__name__})") from None
+    document = read_json(certificate, "certificate")
     found: dict[str, Any] = {}
     checks: Checks = []
-    if key is not None:
-        checks += check_signature(document, key)
+    if public_key is not None:
+        checks += check_signature(document, public_key)
         found["signed"] = all(good for _, good, _ in checks)
-    if key is None or is_given(ctx, "ledger"):
+    if public_key is None or is_given(ctx, "ledger"):
         paid = _check_payment(document, ledger)
         found["paid"] = all(good for _, good, _ in paid)
         checks += paid
     text = "\n".join(f"{'yes' if good else 'NO ':3}  {name}: {why}" for name, good, why in checks)
+    found["unchecked"] = [] if found.get("signed") else [UNCHECKED]
+    if found["unchecked"]:
+        text += f"\n--   not checked: {UNCHECKED}"
     if "paid" in found:
         text += f"\n{'Paid' if found['paid'] else 'NOT paid'} for by this ledger."
     else:

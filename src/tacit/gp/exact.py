@@ -1,6 +1,6 @@
 """The exact posterior of a Gaussian process that grows one point at a time.
 
-A point is appended to a Cholesky factor; nothing is refitted while the hyper-parameters stay. Over a finite set of
+A point is appended to a Cholesky factor; nothing is refitted while the hyperparameters stay. Over a finite set of
 candidates the mean and variance are kept current: the t-th point costs O(t) and one kernel evaluation per candidate.
 
     L       Cholesky factor of k(X, X) + noise, (t, t)          V       L^-1 k(X, C), (t, n): row t never changes again

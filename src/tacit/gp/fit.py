@@ -1,4 +1,4 @@
-"""Hyper-parameters by evidence: the kernel and noise under which the values are most likely, softly held to a prior.
+"""Hyperparameters by evidence: the kernel and noise under which the values are most likely, softly held to a prior.
 
     z       values, shifted and scaled: (y - mean) / scale      K       k(X, X) + noise, of z
     theta   log length-scales, log variance, [log noise]        W       K^-1 - (K^-1 z)(K^-1 z)'
@@ -28,7 +28,7 @@ SCOUTS = 64
 """Restarts look at this many points at most; the best of them is then polished on all."""
 
 ENOUGH = 1e-3
-"""A step that gains less log evidence ends a search for hyper-parameters."""
+"""A step that gains less log evidence ends a search for hyperparameters."""
 
 LONGEST = 1.0
 """Of one step of that search, in logarithms."""
@@ -42,7 +42,7 @@ class FittedModel:
     """A fitted prior: ``GaussianProcess(kernel, noise=noise, mean=mean, scale=scale)``.
 
     ``noise`` is the fitted part of the noise variance, in the units of the values, on top of the noise that was known.
-    ``objective`` is the log evidence of the scaled values plus the log prior of the hyper-parameters, up to a constant.
+    ``objective`` is the log evidence of the scaled values plus the log prior of the hyperparameters, up to a constant.
     """
 
     kernel: Kernel
@@ -86,6 +86,7 @@ def fit(
     scale: float | None = None,
     warm: FittedModel | None = None,
     restarts: int = 2,
+    prior: HyperPrior | None = None,
 ) -> FittedModel:
     """Fit length-scales, variance and noise to values (n,) at the points X (n, d), which live in the unit cube.
 
@@ -94,8 +95,7 @@ def fit(
     starts at ``warm``, or else at ``kernel`` (whose class and offset are kept), and at ``restarts`` other places, all
     fixed: equal inputs give equal answers.
 
-    The weak priors, normal in the logarithms, keep few points well-posed: length-scale about sqrt(d)/2 (sd 1), variance
-    about 1 (sd 1), fitted noise about e^-4 (sd 2), the last two relative to scale^2.
+    The weak ``prior``, normal in the logarithms, keeps few points well-posed: see HyperPrior.
 
     Edges: no points give the prior's centre; one point, or values all the same, have scale 1; duplicates are fine.
 
@@ -120,22 +120,34 @@ def fit(
     z = (y - centre) / width
     known = np.broadcast_to(known / width**2, z.shape)
 
-    prior = _HyperPrior.of(kernel.dimensions, fit_noise)
-    first = prior.clip(_start(warm.kernel if warm else kernel, warm, width, prior))
-    others = _other_start(prior, count("restarts", restarts, least=0))
+    held = _HyperPrior.of(kernel.dimensions, fit_noise, prior or HyperPrior())
+    first = held.clip(_start(warm.kernel if warm else kernel, warm, width, held))
+    others = _other_start(held, count("restarts", restarts, least=0))
     starts = [first, *(start for start in others if np.abs(start - first).max() > 1e-6)]
-    everything = _Evidence(kernel, X, z, known, prior)
+    everything = _Evidence(kernel, X, z, known, held)
     scout, evaluations = everything, 0
     if len(starts) > 1 and len(z) > SCOUTS:
         # Spread over the whole sequence, not its beginning: proposals cluster as a run goes on.
         some = np.unique(np.linspace(0, len(z) - 1, SCOUTS).round().astype(np.intp))
-        scout = _Evidence(kernel, X[some], z[some], known[some], prior)
+        scout = _Evidence(kernel, X[some], z[some], known[some], held)
     theta, loss = min((_climb(scout, start) for start in starts), key=lambda found: found[1])
     if scout is not everything:
         evaluations, (theta, loss) = scout.evaluations, _climb(everything, theta)
     fitted = math.exp(theta[-1]) * width**2 if fit_noise else 0.0
     best = kernel.with_log_parameters(theta[: kernel.dimensions + 1])
     return FittedModel(best, fitted, centre, width, -loss, evaluations + everything.evaluations)
+
+
+@dataclass(frozen=True)
+class HyperPrior:
+    """Where hyperparameters are expected: normals in the logarithms.
+
+    ``lengthscale`` times sqrt(d) is the centre of every length-scale (sd 1), ``noise`` the logarithm of the fitted
+    noise (sd 2) relative to the scale squared. The variance is about 1 (sd 1), relative to the same.
+    """
+
+    lengthscale: float = 0.5
+    noise: float = -4.0
 
 
 @dataclass(frozen=True)
@@ -149,11 +161,11 @@ class _HyperPrior:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def of(cls, d: int, noise: bool) -> _HyperPrior:
-        table = [(math.log(0.5 * math.sqrt(d)), 1.0, math.log(5e-3), math.log(1e2))] * d
+    def of(cls, d: int, noise: bool, prior: HyperPrior) -> _HyperPrior:
+        table = [(math.log(prior.lengthscale * math.sqrt(d)), 1.0, math.log(5e-3), math.log(1e2))] * d
         table.append((0.0, 1.0, math.log(1e-3), math.log(1e3)))
         if noise:
-            table.append((-4.0, 2.0, math.log(1e-8), math.log(1e1)))
+            table.append((prior.noise, 2.0, math.log(1e-8), math.log(1e1)))
         return cls(*np.array(table).T)
 
     def clip(self, theta: Array) -> Array:

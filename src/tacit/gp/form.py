@@ -1,4 +1,4 @@
-"""The form all our kernels share: values, derivatives, and change with the hyper-parameters.
+"""The form all our kernels share: values, derivatives, and change with the hyperparameters.
 
 k(a, b) = v g(s),    s = o + sum_j m_j(a, b) / l_j^2
 
@@ -61,15 +61,20 @@ class Kernel(ABC):
 
     def first(self, A: Array, B: Array) -> Array:
         """Derivatives (n, m, d) of k(a, b) with respect to a."""
-        slope = self._profile(self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0])[1]
+        return self.with_first(A, B)[1]
+
+    def with_first(self, A: Array, B: Array) -> tuple[Array, Array]:
+        """Covariances (n, m) of A (n, d) with B (m, d), and derivatives (n, m, d) with respect to A: for few A."""
+        g, slope = self._profile(self._s(self.in_lengthscales(A), self.in_lengthscales(B))[0])
+        g *= self.variance
         slope *= self.variance
-        return slope[:, :, None] * self._lean(A, B)
+        return g, slope[:, :, None] * self._lean(A, B)
 
     @abstractmethod
     def mixed_derivative(self, A: Array, B: Array) -> Array:
         """Second derivatives (n, m, d, d) of k(a, b): entry [i, j] is with respect to a_i and b_j."""
 
-    # What a fit needs: everything about the points that does not change with the hyper-parameters, once.
+    # What a fit needs: everything about the points that does not change with the hyperparameters, once.
 
     @abstractmethod
     def pairs(self, A: Array, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Array:

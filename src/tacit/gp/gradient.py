@@ -96,15 +96,6 @@ class GradientPosterior:
         W = self._gp.whiten(self._slopes(theta))
         return max(0.0, float(np.trace(self._prior(theta)) - (W * W).sum()))
 
-    def joint(self, theta: Array) -> tuple[Array, Array]:
-        """Weights (d + 1, m) and covariance (d + 1, d + 1) of (f, gradient of f) at theta."""
-        at = self.kernel.check_points(np.atleast_2d(theta))
-        both = np.concatenate([self.kernel(self.points, at), self._slopes(theta)], axis=1)
-        W = self._gp.whiten(both)
-        cross = self.kernel.first(at, at)[0]
-        prior = np.block([[self.kernel(at, at), cross], [cross.T, self._prior(theta)]])
-        return self._back(W).T, prior - W.T @ W
-
     def criterion(self, theta: Array) -> Callable[[Array], tuple[float, Array]]:
         """A function from places Z (b, d) to alpha once they are added, and its derivatives (b, d) in Z.
 

@@ -151,7 +151,7 @@ class Matern52(_Stationary):
 class Polynomial(Kernel):
     """Polynomial of degree two, v (o + sum_j a_j b_j / l_j^2)^2: exact for quadratic objectives.
 
-    The offset o is a fixed choice, no hyper-parameter: v and the length-scales together already say what it would.
+    The offset o is a fixed choice, no hyperparameter: v and the length-scales together already say what it would.
 
     Edges: with ``offset=0`` the origin has prior variance zero, so its value is the prior mean.
 

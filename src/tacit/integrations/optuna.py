@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
-from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, type_and_shape
+from tacit.integrations.samplers import KnownNoiseSampler
 from tacit.methods.basis import make_objective
+from tacit.methods.branching import answer_by_branch
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.observed import AT_ONCE, Observations, ObservationTerms, simultaneous_deviation
-from tacit.methods.sampler import KnownNoiseSampler
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee, warn_of_weakness
@@ -32,7 +32,6 @@ from tacit.run.evaluate import evaluate
 from tacit.run.shards import Shards
 from tacit.run.study import observed_trials
 from tacit.run.study_store import is_claimed, read_trials
-from tacit.space import Space
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 SAFE = ("suggest_float", "suggest_int", "suggest_categorical", "params", "number", "distributions", "relative_params")
 PRUNING = "an intermediate value is a look at the private records that was not paid for. Leave out the pruner and train"
 FAILED = "tacit:failed"
-BEST_OBSERVED = "the best noisy observation: the trials do not share one search space, so no model was fitted to them"
 _binding = threading.Lock()  # one thread begins a study; shared, so that a wrapped objective can be pickled
 
 
@@ -132,6 +130,16 @@ class PrivateObjective:
         """The ledger entry that paid; None before the first trial, or without a ledger."""
         return self._bound.payment if self._bound else None
 
+    @property
+    def noise_scale(self) -> float:
+        """Standard deviation of the noise on each value: what a sampler that knows its noise is told."""
+        return self.terms.mechanism(self.noise).scale
+
+    def sampler(self, *, seed: int | None = None) -> KnownNoiseSampler:
+        """The sampler that ``tacit.tune`` searches with, for this objective: ``create_study(sampler=...)``."""
+        startup = max(4, min(10, self.terms.trials // 4))
+        return KnownNoiseSampler(self.noise_scale, startup=startup, seed=seed)
+
     def __call__(self, trial: optuna.Trial) -> float:
         """The noisy mean of the losses at this trial's parameters. Counts as one of the paid evaluations."""
         observations = self._observations(trial)
@@ -160,10 +168,9 @@ class PrivateObjective:
         """The final answer, from a model that knows the noise, over the trials of the study so far.
 
         Guarantee. That of the study: it is post-processing.
-        Edges. Where the trials do not share one search space, the answer is the best noisy value, which flatters; the
-        release says so in ``value.details``, and its interval counts that all observations competed. A ledger records
-        one release per payment: with a ledger, release at the end. Calling again without new trials returns the
-        same release.
+        Edges. Trials with the same parameters are modelled together; fewer than four of them answer by their own
+        observations. The interval of the score counts that all observations competed. A ledger records one release per
+        payment: with a ledger, release at the end. Calling again without new trials returns the same release.
         """
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if "tacit:terms" not in study.user_attrs or not done:
@@ -238,19 +245,11 @@ class GuardedTrial:
 
 
 def _answer(study: optuna.Study, observations: Observations) -> Tuned:
-    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     scale, (low, high) = observations.mechanism.scale, observations.terms.bounds
-    common = intersection_search_space(done)
-    details = {}
-    if common and all(t.params.keys() == common.keys() for t in done):
-        params, answer = KnownNoiseSampler(Space(common), scale**2).answer(study)
-        score, details["score"] = answer.value, f"the model of all observations; {AT_ONCE}"
-    else:
-        best = study.best_trial
-        params, score = dict(best.params), float(best.value or 0.0)
-        details |= {"answer": BEST_OBSERVED, "score": f"the best noisy observation; {AT_ONCE}"}
+    params, answer = answer_by_branch(study, scale**2)
     observed = observed_trials(study)
-    deviation, score = simultaneous_deviation(score, params, observed, scale), min(max(score, low), high)
+    deviation = simultaneous_deviation(answer.value, params, observed, scale)
+    score = min(max(answer.value, low), high)
     return Tuned(
         params,
         score,
@@ -259,7 +258,7 @@ def _answer(study: optuna.Study, observations: Observations) -> Tuned:
         deviation=deviation,
         noise=scale,
         trials=observed,
-        details=details,
+        details={"score": f"the model of all observations; {AT_ONCE}"},
         sampling=sampling_deviation(score, 1.96 * deviation, (low, high), observations.terms.records),
         settings=len(observed),
     )

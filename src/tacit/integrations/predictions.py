@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.metrics import Metric
+from tacit.data.schema import Column
 from tacit.errors import BadInput, ObjectiveError
-from tacit.metrics import Metric
-from tacit.schema import Column
 
 Floats = NDArray[np.float64]
 

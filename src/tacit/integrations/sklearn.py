@@ -1,4 +1,4 @@
-"""For scikit-learn users: a search over hyper-parameters that protects its validation rows."""
+"""For scikit-learn users: a search over hyperparameters that protects its validation rows."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, probability, type_and_shape
+from tacit.data.columns import CellColumn
+from tacit.data.containers import read_column
+from tacit.data.metrics import Metric, find
+from tacit.data.metrics.objective import one_matching
+from tacit.data.metrics.reading import CLASSIFICATION
+from tacit.data.schema import Schema
+from tacit.data.split import hold_out
+from tacit.data.table import Table, form_of, is_frame, is_records, is_whole
+from tacit.data.units import Persons
+from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, type_and_shape
 from tacit.integrations.table_facts import find_identifiers, worth_of_rows
-from tacit.methods.registry import METHODS
+from tacit.methods.registry import AUTO, METHODS
 from tacit.methods.tune import tune
-from tacit.metrics import Metric, find
-from tacit.metrics.metric import CLASSIFICATION
-from tacit.metrics.objective import one_matching
-from tacit.persons import number_persons
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import plain
-from tacit.schema import Schema
-from tacit.schema.cells import read_cells
-from tacit.schema.rows import divide, form_of, is_frame
 from tacit.space import Space
 
 try:
@@ -35,7 +37,7 @@ try:
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted
 
-    from tacit.integrations.sklearn_habits import look_around, tabulate_results, take_fit_params
+    from tacit.integrations import sklearn_habits as habits
     from tacit.integrations.sklearn_losses import Losses
 except ImportError:
     extra("sklearn", "sklearn", "an estimator for scikit-learn (PrivateSearchCV, PrivateClassifier, PrivateRegressor)")
@@ -57,7 +59,7 @@ def _has(method: str) -> Callable[[PrivateSearchCV], bool]:
 
 
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Choose hyper-parameters by their loss on private validation rows; release the choice and its score.
+    """Choose hyperparameters by their loss on private validation rows; release the choice and its score.
 
     ``fit(X, y)`` splits the rows at random. Each of ``trials`` settings from ``space`` is fitted on the training rows
     and scored on the validation rows, with noise for the whole search within ``epsilon`` and ``delta``.
@@ -101,6 +103,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     (True, True)
     """
 
+    __metadata_request__fit: ClassVar = {"sample_weight": None}  # one of fit_params, which can be requested
+
     def __init__(
         self,
         estimator: Any,
@@ -112,7 +116,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         validation: float = 0.5,
         scoring: str | Callable[[Any, Any, Any], Any] | None = None,
         bounds: tuple[float, float] | None = None,
-        method: str = "observed",
+        method: str = AUTO,
         ledger: Ledger | None = None,
         accept_noise: bool = False,
         n_jobs: int | None = None,
@@ -141,26 +145,39 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "PrivateSearchCV takes rows that are held here. Rows on a cluster are scored where they are by "
                 "tacit.tune(score, space, train=train, records=rows). Nothing was spent"
             )
-        X, y = indexable(X, y)
-        y, rows = _labels(y), _num_samples(X)
+        X, y = (part if is_frame(part) else indexable(part)[0] for part in (X, y))
+        X = X if is_whole(X) else Table.of(X)
+        self._boolean = is_classifier(self.estimator) and habits.holds_booleans(y)
+        y, rows = take_labels(y), _num_samples(X)
+        if len(y) != rows:
+            raise BadInput(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
         budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
-        look_around(self, budget)
+        habits.look_around(self, budget)
         loss, bounds = self._loss()
-        choice("method", self.method, searches())
+        choice("method", self.method, (AUTO, *searches()))
         random = check_random_state(self.random_state)
-        owners = None if groups is None else number_persons(groups, rows)
-        seen, hidden = split_rows(random, rows, self.validation, owners)
-        here, there = (_safe_split(self.estimator, X, None, part, seen)[0] for part in (seen, hidden))
-        self.schema_ = self._schema(here, y[seen])  # from training rows alone
-        if owners is None and is_frame(here):
+        persons = None if groups is None else Persons.of(groups, rows)
+        units = rows if persons is None else len(persons)
+        if units < 2:
+            what = f"n_samples={rows}" if persons is None else f"{units} persons in all"
+            raise BadInput(f"PrivateSearchCV needs something to train on and something to validate on, got {what}")
+        trained, validated = hold_out(rows, self.validation, random, persons)
+        seen, hidden = np.sort(trained.rows), np.sort(validated.rows)
+        owners = None if persons is None else persons.owners
+        here, there = (
+            X.take(part) if isinstance(X, Table) else _safe_split(self.estimator, X, None, part, seen)[0]
+            for part in (seen, hidden)
+        )
+        self.schema_ = self._schema(here, y.take(seen))  # from training rows alone
+        if owners is None and isinstance(here, Table) and here.form == "frame":
             _warn_of_identifiers(self.schema_, here, budget)
-        answers, known = self.schema_.encode_target(y[hidden])
-        target, train_y = self.schema_.target, self.schema_.encode_target(y[seen])[0]
+        answers, known = self.schema_.encode_target(y.take(hidden))
+        target, train_y = self.schema_.target, self.schema_.encode_target(y.take(seen))[0]
         assert target is not None
         if isinstance(loss, Metric):
-            loss = one_matching(loss) if METHODS[self.method].separate else loss
+            loss = one_matching(loss) if self.method != AUTO and METHODS[self.method].separate else loss
             loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
-        whose = [None if owners is None else np.unique(owners[p], return_inverse=True)[1] for p in (hidden, seen)]
+        whose = [validated.owners, trained.owners]
         losses = Losses(
             self.estimator,
             loss,
@@ -171,7 +188,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             bounds,
             whose[0],
             whose[1],
-            fit_params=take_fit_params(fit_params, rows, seen),
+            fit_params=habits.take_fit_params(fit_params, rows, seen),
         )
         losses.rehearse()
         width = _threads(self.n_jobs)
@@ -190,16 +207,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 noise=EXACT if self.noise is None else copy.deepcopy(self.noise),  # fit leaves parameters as they are
             )
         found = self.release_.value
-        score, deviation = found.score or 0.0, found.deviation
+        mean, deviation = found.loss or 0.0, found.deviation
         self.best_params_, self.best_score_std_ = found.params, deviation
-        self.best_score_, self.baseline_score_ = -score, None
+        self.best_score_, self.baseline_score_ = -mean, None
         if found.reading is not None:
-            self.best_score_ = found.reading.larger_is_better(score)
+            self.best_score_ = found.reading.larger_is_better(mean)
             base = found.reading.baseline
             self.baseline_score_ = base if found.reading.higher or base is None else -base
-            self.best_score_std_ = found.reading.reach(score, 1.96 * (deviation or 0.0)) / 1.96
+            self.best_score_std_ = found.reading.reach(mean, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
-        self.cv_results_ = tabulate_results(found)
+        self.cv_results_ = habits.tabulate_results(found)
         self.__dict__.pop("best_index_", None)
         if found.params in self.cv_results_["params"]:
             self.best_index_ = self.cv_results_["params"].index(found.params)
@@ -209,7 +226,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
+                value = getattr(self.best_estimator_, name)
+                setattr(self, name, habits.restore_booleans(value, self._boolean and name == "classes_"))
         return self
 
     def _schema(self, X: Any, y: Any) -> Schema:
@@ -256,7 +274,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        return self._best().predict(self._rows(X))
+        return habits.restore_booleans(self._best().predict(self._rows(X)), self._boolean)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -289,14 +307,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _target(self, y: Any) -> tuple[Any, Any]:
         self._best()
-        return self.schema_.encode_target(_labels(y))
+        return self.schema_.encode_target(take_labels(y))
 
     def _rows(self, X: Any) -> Any:
         """New rows in the form that the estimator was fitted on; where their shape is another, it will say so."""
         self._best()
         names = [c.name for c in self.schema_.columns]
         if is_frame(X):
-            held = [str(c) for c in X.columns]
+            held = form_of(X)[1]
             fitting = set(names) <= set(held) if self.schema_.declared else names == held
         else:
             listed = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.dtype.kind not in "fiub")
@@ -314,6 +332,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.estimator_type, tags.input_tags = inside.estimator_type, inside.input_tags
         tags.classifier_tags, tags.regressor_tags = inside.classifier_tags, inside.regressor_tags
         tags.target_tags.required, tags.target_tags.multi_output = True, False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False  # one label for each row
         tags.non_deterministic = self.noise is None or inside.non_deterministic
         return tags
 
@@ -324,24 +344,27 @@ def searches() -> tuple[str, ...]:
     return tuple(m.name for m in fit)
 
 
-def _labels(y: Any) -> Any:
+def take_labels(y: Any) -> CellColumn:
     """One label per row, not yet looked at: what all of them together are depends on private rows."""
-    if is_frame(y) and y.shape[1] == 1:
-        y = y.iloc[:, 0].to_numpy(object)[:, None]
-    shape: tuple[int, ...] = getattr(y, "shape", (len(y),))
+    if is_frame(y) and not is_records(y):
+        if len(form_of(y)[1]) != 1:
+            raise BadInput(f"y should be a 1d array, got {len(form_of(y)[1])} columns instead")
+        told = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
+        warnings.warn(told, DataConversionWarning, stacklevel=3)
+        return Table.of(y).cells[0]
+    shape: tuple[int, ...] = getattr(y, "shape", ()) or (len(y),)
     if len(shape) == 2 and shape[1] == 1:
         told = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
         warnings.warn(told, DataConversionWarning, stacklevel=3)
-        return np.asarray(y)[:, 0]
+        return read_column(np.asarray(y)[:, 0])
     if len(shape) != 1:
         raise BadInput(f"y should be a 1d array, got an array of shape {tuple(shape)} instead")
-    return read_cells(y)
+    return read_column(y)
 
 
 def _warn_of_identifiers(schema: Schema, X: Any, budget: Budget) -> None:
     """Columns of training rows that repeat and look like names of persons."""
-    cells = divide(X, schema.form, schema.columns)
-    for found in find_identifiers(schema.columns, cells):
+    for found in find_identifiers(schema.columns, X.match(schema.columns)):
         if not found.unique:
             warnings.warn(
                 f"{found.name!r} repeats, up to {found.most} training rows each, and looks like an identifier: if it "
@@ -358,21 +381,6 @@ def _settle(metric: Metric, target: Any, answers: Any, owners: Any) -> Metric:
     if metric.task != CLASSIFICATION:
         return metric
     return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
-
-
-def split_rows(random: Any, rows: int, validation: float, owners: Any = None) -> tuple[Any, Any]:
-    """Training and validation rows by a public coin, at least one of each; with owners, persons with all their rows."""
-    share = probability("validation", validation)
-    units, kind = (rows, "row") if owners is None else (int(owners.max()) + 1 if rows else 0, "person")
-    if units < 2:
-        what = f"n_samples={rows}" if owners is None else f"{units} in all"
-        raise BadInput(f"PrivateSearchCV needs a {kind} to train on and a {kind} to validate on, got {what}")
-    held = min(max(1, round(share * units)), units - 1)
-    order = random.permutation(units)
-    if owners is None:
-        return np.sort(order[held:]), np.sort(order[:held])
-    hidden = np.isin(owners, order[:held])
-    return np.flatnonzero(~hidden), np.flatnonzero(hidden)
 
 
 @contextmanager

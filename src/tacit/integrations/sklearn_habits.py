@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, get_tags
 
 from tacit.errors import BadInput, PrivacyWarning
@@ -19,10 +20,18 @@ FOLDS = (
     "and the scores of the outer folds are exact. For a score of the chosen model read best_score_, which is paid for"
 )
 SCALER = (
-    "{name} comes before PrivateSearchCV in a pipeline: it was fitted on all rows, the private validation rows among "
-    "them, and nothing would protect what it learnt. Put the pipeline inside: PrivateSearchCV(make_pipeline(..., "
-    "{kind}()), space). Nothing was spent"
+    "{name} comes before {this} in a pipeline: it was fitted on all rows, the private ones among them, and nothing "
+    "would protect what it learnt. {remedy}. Nothing was spent"
 )
+INSIDE = "Put the pipeline inside: PrivateSearchCV(make_pipeline(..., {kind}()), space)"
+AS_THEY_ARE = "Give the rows as they are: numbers, words, dates and missing cells are prepared inside, with paid noise"
+REPEATS = (
+    "{this} is fitted inside sklearn.{where}, which fits it many times, on rows that overlap or repeat, or scores it "
+    "exactly on private rows: no fit's guarantee would cover that. Fit it once, on the whole table; its score, in "
+    "release_, is paid for. Nothing was spent"
+)
+MANY_FITS = {"model_selection", "ensemble", "calibration", "multiclass", "multioutput", "feature_selection", "impute"}
+MANY_FITS |= {"semi_supervised"}
 
 
 def tabulate_results(found: Tuned) -> dict[str, Any]:
@@ -30,7 +39,7 @@ def tabulate_results(found: Tuned) -> dict[str, Any]:
 
     ``std_test_score`` is the standard deviation of the noise, the same for all observations.
     """
-    rows = found.trials or [{"params": found.params, "value": found.score}]
+    rows = found.trials or [{"params": found.params, "value": found.loss}]
     noise = found.noise if found.trials else found.deviation
     losses = [np.nan if row["value"] is None else float(row["value"]) for row in rows]
     read = (lambda v: -v) if found.reading is None else found.reading.larger_is_better
@@ -52,6 +61,20 @@ def tabulate_results(found: Tuned) -> dict[str, Any]:
     results["std_test_score"] = np.array(spread)
     results["rank_test_score"] = np.array([1 + int((scores > s).sum()) for s in scores], np.int32)
     return results
+
+
+def holds_booleans(y: Any) -> bool:
+    """Whether labels came in a container of booleans; its type is public, and no cell is looked at.
+
+    >>> holds_booleans(np.array([True, False])), holds_booleans([True, False]), holds_booleans(np.array([1, 0]))
+    (True, False, False)
+    """
+    return str(getattr(y, "dtype", "")).lower() in ("bool", "boolean")
+
+
+def restore_booleans(labels: NDArray[Any], wanted: bool) -> NDArray[Any]:
+    """Labels 0 and 1 as the booleans they were given as."""
+    return labels.astype(bool) if wanted and set(np.unique(labels)) <= {0, 1} else labels
 
 
 def take_fit_params(given: Mapping[str, Any], rows: int, seen: Any) -> dict[str, Any]:
@@ -80,10 +103,21 @@ def look_around(search: Any, budget: Any) -> None:
         frame = frame.f_back
 
 
-def _refuse_scalers(pipeline: Any, search: Any) -> None:
-    steps = getattr(pipeline, "steps", [])
-    if not steps or steps[-1][1] is not search:
-        return
-    for name, step in steps[:-1]:
+def refuse_company(model: Any) -> None:
+    """Refuse to be fitted behind a transformer that was fitted on all rows, or by something that fits many times."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        home = str(frame.f_globals.get("__name__", "")).split(".")
+        if home[0] == "sklearn" and home[1:2] == ["pipeline"] and frame.f_code.co_name.startswith("fit"):
+            _refuse_scalers(frame.f_locals.get("self"), model)
+        if home[0] == "sklearn" and home[1:2] and home[1] in MANY_FITS:
+            raise BadInput(REPEATS.format(this=type(model).__name__, where=home[1]))
+        frame = frame.f_back
+
+
+def _refuse_scalers(pipeline: Any, model: Any) -> None:
+    for name, step in getattr(pipeline, "steps", [])[:-1]:
         if step not in (None, "passthrough") and get_tags(step).requires_fit:
-            raise BadInput(SCALER.format(name=repr(name), kind=type(search.estimator).__name__))
+            inside = getattr(model, "estimator", None)
+            remedy = AS_THEY_ARE if inside is None else INSIDE.format(kind=type(inside).__name__)
+            raise BadInput(SCALER.format(name=repr(name), this=type(model).__name__, remedy=remedy))

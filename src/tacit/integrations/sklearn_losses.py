@@ -14,14 +14,14 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import _safe_indexing
 
+from tacit.data.cells import Mask
+from tacit.data.metrics import Metric, Reading
+from tacit.data.metrics.constant import read_against_constant
+from tacit.data.schema import Column
+from tacit.data.units import Rows, mean_by_person
 from tacit.errors import ObjectiveError, extra, type_and_shape
 from tacit.integrations.predictions import check_estimator, predict_for
-from tacit.metrics import Metric, Reading
-from tacit.metrics.constant import read_against_constant
 from tacit.objective import LossFacts
-from tacit.persons import Rows, mean_by_person
-from tacit.schema import Column
-from tacit.schema.cells import Mask
 from tacit.space import Array
 
 REHEARSED = 50  # training rows on which the loss is tried before anything is spent

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.metrics import Metric
+from tacit.data.schema import Schema
+from tacit.data.table import Table, form_of, is_frame
 from tacit.errors import BadInput, extra
-from tacit.integrations.sklearn import _labels
-from tacit.metrics import Metric
+from tacit.integrations.sklearn import take_labels
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
-from tacit.schema import Schema
-from tacit.schema.rows import is_frame
 from tacit.space import Space
-from tacit.trainers.train import SHARES, load_trainer, train
+from tacit.trainers.train import load_trainer, train
 from tacit.trainers.trained import Trained
 from tacit.trainers.trainer import CLASSES, NUMBERS, Trainer
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils.validation import _check_feature_names, check_is_fitted, indexable
+    from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+    from tacit.integrations.sklearn_habits import holds_booleans, refuse_company, restore_booleans
 except ImportError:
     extra("sklearn", "sklearn", "PrivateClassifier and PrivateRegressor")
     raise
@@ -49,7 +51,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         runs: float | None = None,
         schema: Schema | None = None,
         scoring: str | Metric | None = None,
-        parts: tuple[float, float, float] = SHARES,
+        parts: tuple[float, float, float] | None = None,
         hide_runs: bool = False,
         ledger: LedgerLike = None,
         seed: int = 0,
@@ -63,14 +65,17 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         """Train and choose; X (rows, columns), y (rows,), and in ``groups`` whose each row is. Spends the budget."""
         if y is None:
             raise BadInput(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        refuse_company(self)
         chosen = load_trainer(self._default if self.trainer is None else self.trainer)
         if chosen.task != self._task:
             raise BadInput(
                 f"{type(self).__name__} needs a trainer of {self._task}, and {chosen.name} predicts {chosen.task}. "
                 "Nothing was spent"
             )
-        X, y = indexable(X, y)
-        rows, labels = _rows(X), _labels(y)
+        self._boolean = self._task == CLASSES and holds_booleans(y)
+        rows, labels = _rows(X), take_labels(y)
+        if len(rows) != len(labels):
+            raise BadInput(f"Found input variables with inconsistent numbers of samples: {[len(rows), len(labels)]}")
         if len(labels) < 2:
             raise BadInput(f"a private training needs some hundreds of rows, got n_samples={len(labels)}")
         _check_feature_names(self, X, reset=True)
@@ -110,7 +115,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or numbers, one for each row."""
         rows = self._check(X)
-        return self.release_.value.model.predict(rows)
+        return restore_booleans(self.release_.value.model.predict(rows), self._boolean)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,32 +127,33 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
 
-    ``trainer`` is a name of ``tacit.trainers.TRAINERS`` that predicts classes, "logistic" if left out, or an object.
-    About ``runs`` models are trained and the best one is kept; ``epsilon`` and ``delta`` cover the search, the model
-    and its score. ``schema`` declares the columns; without one they are learnt with noise. ``seed`` divides the rows;
-    noise is never seeded.
+    ``trainer`` is a name of ``tacit.trainers.TRAINERS`` that predicts classes, "auto" if left out, or an object.
+    One model is trained; with ``runs`` about so many, of which the best one is kept. ``epsilon`` and ``delta`` cover
+    the columns, a search, the model and its score. ``schema`` declares the columns; without one they are learnt with
+    noise. ``seed`` divides the rows; noise is never seeded.
 
-    Attributes after fit: ``release_``, with model, hyper-parameters, score and guarantee; ``guarantee_``; ``classes_``.
+    Attributes after fit: ``release_``, with model, hyperparameters, score and guarantee; ``guarantee_``; ``classes_``.
 
     Guarantee. That of tacit.train: (epsilon, delta) for one row replaced, with ``groups`` in ``fit`` one person. What
     is kept after ``fit`` was released: it may be pickled and published.
-    Edges. EVERY FIT SPENDS epsilon: ``cross_val_score`` with five folds spends it five times, and a row is in four of
-    them. The score in ``release_`` is unbiased and paid for: use that. ``score(X, y)`` is exact, for public rows.
+    Edges. EVERY FIT SPENDS epsilon. A scaler in front of it in a pipeline, cross-validation, bagging, stacking and
+    calibration around it are refused: they would fit many times, or show what no noise covers. Rows are given as they
+    are. The score in ``release_`` is unbiased and paid for: use that. ``score(X, y)`` is exact, for public rows.
 
     >>> import numpy as np, tacit
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (4000, 2))
-    >>> model = tacit.PrivateClassifier(epsilon=2.0, runs=4).fit(X, np.where(X[:, 0] > 0, "up", "down"))
+    >>> model = tacit.PrivateClassifier(epsilon=2.0).fit(X, np.where(X[:, 0] > 0, "up", "down"))
     >>> model.predict(np.array([[0.9, 0.0], [-0.9, 0.0]])).tolist(), model.guarantee_.epsilon(1e-6)
     (['up', 'down'], 2.0)
     """
 
-    _task, _default = CLASSES, "logistic"
+    _task, _default = CLASSES, "auto"
 
     @property
     def classes_(self) -> NDArray[Any]:
         check_is_fitted(self, "release_")
-        return self.release_.value.model.classes_
+        return restore_booleans(self.release_.value.model.classes_, self._boolean)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of ``classes_``, (n, k)."""
@@ -156,31 +162,31 @@ class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
 
 
 class PrivateRegressor(RegressorMixin, _PrivateModel):  # type: ignore[misc]
-    """A regressor that protects every row it is fitted on; see PrivateClassifier. The default trainer is "ridge".
+    """A regressor that protects every row it is fitted on; see PrivateClassifier. Its default is "auto-numbers".
 
     >>> import numpy as np, tacit
     >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
     >>> schema = tacit.Schema.declare({"0": (0, 10)}, target="y", range=(0, 100))
-    >>> model = tacit.PrivateRegressor(epsilon=2.0, runs=4, schema=schema).fit(X, 10 * X[:, 0])
+    >>> model = tacit.PrivateRegressor(epsilon=2.0, schema=schema).fit(X, 10 * X[:, 0])
     >>> bool(abs(model.predict(np.array([[5.0]]))[0] - 50) < 15)
     True
     """
 
-    _task, _default = NUMBERS, "ridge"
+    _task, _default = NUMBERS, "auto-numbers"
 
 
-def _rows(X: Any) -> Any:
-    """Rows as a frame or an array of two dimensions, by their shape and type alone: cells are private."""
+def _rows(X: Any) -> Table:
+    """Rows as a table, by their shape and type alone: cells are private."""
     if hasattr(X, "tocsr"):
         raise TypeError("Sparse data was passed, but dense data is required: convert it to an array or a DataFrame")
-    if is_frame(X):
-        return X
-    array = np.asarray(X)
-    if array.dtype.kind == "c":
+    shape = getattr(X, "shape", None)
+    if getattr(getattr(X, "dtype", None), "kind", "O") == "c":
         raise BadInput("Complex data not supported")
-    if array.ndim != 2:
-        raise BadInput(f"Expected 2D array, got {array.ndim}D array instead. Reshape your data to (rows, columns)")
-    if not array.shape[0] or not array.shape[1]:
-        kind = "sample(s)" if not array.shape[0] else "feature(s)"
-        raise BadInput(f"Found array with 0 {kind} (shape={array.shape}) while a minimum of 1 is required.")
-    return array
+    if not is_frame(X) and ((shape is not None and len(shape) != 2) or form_of(X)[0] != "matrix"):
+        many = 1 if shape is None else len(shape)
+        raise BadInput(f"Expected 2D array, got {many}D array instead. Reshape your data to (rows, columns)")
+    table = Table.of(X)
+    if not table.rows or not table.names:
+        kind = "sample(s)" if not table.rows else "feature(s)"
+        raise BadInput(f"Found array with 0 {kind} (shape={table.shape}) while a minimum of 1 is required.")
+    return table

@@ -19,20 +19,21 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, count, probability
-from tacit.identity import DataIdentity
+from tacit.data.cells import ODD, TIME, WORD, Mask
+from tacit.data.containers import read_column
+from tacit.data.identity import DataIdentity
+from tacit.data.matrix import Matrix
+from tacit.data.metrics import Metric, Reading, find
+from tacit.data.metrics.constant import read_against_constant
+from tacit.data.schema import TASKS, Column, Schema
+from tacit.data.split import Rows, hold_out
+from tacit.data.table import Table
+from tacit.data.units import Persons
+from tacit.errors import BadInput, choice, count
 from tacit.integrations.predictions import check_estimator, predict_for
-from tacit.integrations.table_code import TablePipeline
 from tacit.integrations.table_facts import Giveaway, Identifier, find_giveaways, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
-from tacit.metrics import Metric, Reading, find
-from tacit.metrics.constant import read_against_constant
 from tacit.objective import LossFacts
-from tacit.persons import Rows, number_persons
-from tacit.schema import TASKS, Column, Schema
-from tacit.schema.cells import Mask, read_cells, read_numbers
-from tacit.schema.matrix import Matrix
-from tacit.schema.rows import divide
 from tacit.space import Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
@@ -160,8 +161,10 @@ class TableObjective:
         classes, reading = len(self.target.categories), self.metric.reading(self.units)
         return read_against_constant(reading, self.metric, answers, classes, self.train_owners)
 
-    def fit(self, params: dict[str, Any]) -> TablePipeline:
+    def fit(self, params: dict[str, Any]) -> Any:
         """The model with these parameters, fitted on the training rows, for rows as the table has them."""
+        from tacit.integrations.table_code import TablePipeline
+
         return TablePipeline(self.matrix, self.estimator(params).fit(*self.train), self.target)
 
     def estimator(self, params: dict[str, Any]) -> Any:
@@ -193,29 +196,35 @@ def table_objective(
     name: str | None = None,
     rows: tuple[Rows, Rows] | None = None,
 ) -> TableObjective:
-    """Split a DataFrame into training and private validation rows, or persons, and make its objective.
+    """Split a table into training and private validation rows, or persons, and make its objective.
 
     ``rows`` are those to train on and those to validate on, where somebody has divided them.
     """
     choice("model", model, tuple(MODELS))
     wanted = find(metric, bounds=bounds) if isinstance(metric, str) else metric
+    table = Table.of(table)
     for asked in [target, *([person] if person is not None else []), *drop]:
         _find_column(table, asked)
     if target in (person, *drop):
         raise BadInput(f"the target {target!r} can neither name persons nor be left out")
-    owners = None if person is None else number_persons(table[person], len(table))
-    features = table.drop(columns=list(dict.fromkeys([target, *([person] if person is not None else []), *drop])))
+    persons = None if person is None else Persons.of(table[person], len(table))
+    owners = None if persons is None else persons.owners
+    features = table.drop([target, *([person] if person is not None else []), *drop])
     if features.shape[1] < 1:
         raise BadInput(f"the table must have a column besides the target, got {features.shape[1] + 1} in all")
-    seen, hidden = rows or divide_table(len(table), validation, seed, owners)
+    if rows is None:
+        random = np.random.default_rng(count("seed", seed, least=0))
+        parts = hold_out(len(table), validation, random, persons, least=LEAST_TRAINING)
+        rows = parts[0].rows, parts[1].rows
+    seen, hidden = rows
     answers = table[target]
     known = table_schema(
-        features.iloc[seen], answers.iloc[seen], target, task or (wanted.task if wanted else None), schema
+        features.take(seen), answers.take(seen), target, task or (wanted.task if wanted else None), schema
     )
     assert known.target is not None
     made = "classification" if known.target.kind == "category" else "regression"
-    matrix, train = Matrix.fit(known, features.iloc[seen], gaps=MODELS[model].trees)
-    here, there = known.encode_target(answers.iloc[seen]), known.encode_target(answers.iloc[hidden])
+    matrix, train = Matrix.fit(known, features.take(seen), gaps=MODELS[model].trees)
+    here, there = known.encode_target(answers.take(seen)), known.encode_target(answers.take(hidden))
     if not here[1].all():
         raise BadInput(f"the target {target!r} is none of the declared labels in some training rows; leave them out")
     if made == "classification" and len(np.unique(here[0])) < 2:
@@ -223,11 +232,11 @@ def table_objective(
     whose = None if owners is None else owners[seen]
     measured = settle_metric(wanted or find(DEFAULTS[made], bounds=bounds), made, known.target, here[0], whose)
     check_estimator(measured, make_estimator(model, made, {}))
-    private = matrix.encode(features.iloc[hidden])
+    private = matrix.encode(features.take(hidden))
     use = f"model {model}, metric {measured.name}, validation {validation:g}, seed {seed}"
     use += f", persons by {person!r}" if person is not None else ""
     use += f", without {', '.join(drop)}" if drop else ""
-    cells = divide(features.iloc[seen], known.form, known.columns)
+    cells = features.take(seen).match(known.columns)
     held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
     return TableObjective(
         model,
@@ -275,22 +284,6 @@ def _find_column(table: Any, name: str) -> None:
         raise BadInput(f"the table has no column {name!r} among its {table.shape[1]} columns{meant}")
 
 
-def divide_table(rows: int, validation: float, seed: int, owners: Rows | None = None) -> tuple[Rows, Rows]:
-    """Training and validation rows by a public seed; with owners, persons with all their rows."""
-    units, kind = (rows, "row") if owners is None else (int(owners.max()) + 1 if rows else 0, "person")
-    held = round(probability("validation", validation) * units)
-    if held < 1 or units - held < LEAST_TRAINING:
-        raise BadInput(
-            f"a table needs 1 {kind} to validate and {LEAST_TRAINING} to train on, got {held} and {units - held}: "
-            f"{units} {kind}s below the line of names, divided by validation={validation:g}"
-        )
-    order = np.random.default_rng(count("seed", seed, least=0)).permutation(units)
-    if owners is None:
-        return order[held:], order[:held]
-    hidden = np.isin(owners, order[:held])
-    return np.flatnonzero(~hidden), np.flatnonzero(hidden)
-
-
 def table_schema(features: Any, answers: Any, target: str, task: str | None, declared: Schema | None) -> Schema:
     """What the columns hold, as declared or as training rows show; a task that nobody named is judged by them too."""
     if task is not None:
@@ -301,8 +294,8 @@ def table_schema(features: Any, answers: Any, target: str, task: str | None, dec
         if task is not None and (declared.target.kind == "category") != (task == "classification"):
             raise BadInput(f"the schema declares its target for another task than {task}")
         return declared
-    numbers, strange = read_numbers(read_cells(answers))
-    if np.isnan(numbers).any() and not strange.any():
+    cells = read_column(answers)
+    if cells.absent.any() and not np.isin(cells.kinds, (WORD, TIME, ODD)).any():
         raise BadInput(f"the target {target!r} is missing in some training rows; leave such rows out of the table")
     try:
         seen = Schema.of_rows(features, answers, task=task or judge_task(target, answers), words="category")

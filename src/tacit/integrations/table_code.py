@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.schema import Column
-from tacit.schema.matrix import Matrix
+from tacit.data.matrix import Matrix
+from tacit.data.schema import Column
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,10 +39,10 @@ columns of 0 and 1, the 50th and rarer ones together, none for a missing or unkn
 forests: a category is its place by frequency, in one column, and what is missing stays missing.
 """
 
-from tacit.integrations.files import read_table
+from tacit.data.files import read_table
 from tacit.integrations.table import table_objective
 {declared}
-rows = read_table({path!r}{spelled})
+rows = read_table({path!r}{known})
 table = table_objective(
     rows,
     {target!r},
@@ -60,10 +60,9 @@ def write_script(
     >>> "table.fit({'C': 1.0})" in write_script("t.csv", "y", "linear", {"seed": 0}, {"C": 1.0})
     True
     """
-    spelled = f", spelled=[{about['person']!r}]" if about.get("person") else ""
-    spelled = f", schema{spelled}" if schema is not None else spelled
+    known = ", schema" if schema is not None else ""
     lines = "".join(f"    {name}={value!r},\n" for name, value in about.items() if value not in (None, []))
     lines += "    schema=schema,\n" if schema is not None else ""
-    declared = f"from tacit.schema import Schema\n\nschema = Schema.read({str(schema)!r})\n" if schema else ""
-    parts = {"path": path, "spelled": spelled, "target": target, "model": model, "about": lines, "params": params}
+    declared = f"from tacit import Schema\n\nschema = Schema.read({str(schema)!r})\n" if schema else ""
+    parts = {"path": path, "known": known, "target": target, "model": model, "about": lines, "params": params}
     return SCRIPT.format(**parts, declared=declared)

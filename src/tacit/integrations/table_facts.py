@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,23 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, extra
+from tacit.data.cells import ODD, TIME, WORD
+from tacit.data.containers import read_column
+from tacit.data.header import names_identifier
+from tacit.data.schema import Column
+from tacit.errors import TaskUnclear, extra
 from tacit.privacy.guarantee import Budget
-from tacit.schema import Column
-from tacit.schema.cells import distinct, read_cells, read_numbers
 
 FEW, MANY = 10, 30  # distinct whole numbers: as many are classes, more are amounts; between them it is not clear
 UNIQUE, OFTEN = 0.95, 0.4  # distinct values per row of a column that names rows; of one that may name persons
 ROWS_EACH, LEAST_NAMES = 100, 20  # a column named like an identifier is one if its values have so few rows and are many
 ROWS_LOOKED_AT, DEEP, CLEAR = 5_000, 3, 0.99  # training rows, depth of a tree, share that is nearly all
-NAMED = re.compile(
-    r"(^|_)(id|ids|uuid|guid|ssn|mrn|key|nbr|patient|person|user|customer|client|member|subject|account|name|email)$"
-    r"|_(no|nr|number)$"
-)
-
-
-class TaskUnclear(BadInput):
-    """The target may be classes or amounts: somebody has to say which."""
 
 
 def judge_task(target: str, answers: Any) -> str:
@@ -38,14 +31,13 @@ def judge_task(target: str, answers: Any) -> str:
     >>> judge_task("price", [float(i) for i in range(100)]), judge_task("sick", ["no", "yes"] * 50)
     ('regression', 'classification')
     """
-    cells = read_cells(answers)
-    numbers, strange = read_numbers(cells)
-    if strange.any():
-        many = len(set(map(str, distinct(cells)[0].tolist())))
+    cells = read_column(answers)
+    if np.isin(cells.kinds, (WORD, TIME, ODD)).any():
+        many = len(cells.distinct()[0])
         if many > max(MANY, len(cells) // 5):
             raise TaskUnclear(_ask(target, f"{many} distinct words in {len(cells)} training rows"))
         return "classification"
-    values = np.unique(numbers)
+    values = np.unique(cells.numbers)
     whole, many = bool((values % 1 == 0).all()), len(values)
     if whole and many <= FEW:
         return "classification"
@@ -124,7 +116,7 @@ def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[I
             continue
         each, counts = np.unique(values, return_counts=True)
         made = Identifier(column.name, len(counts), len(values), int(counts.max()))
-        called = NAMED.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "_", column.name).lower())
+        called = names_identifier(column.name)
         if column.kind == "number" and not called and each[counts.argmax()] == 0 and made.most > 1:
             continue  # many have none of it: an amount
         many = called and made.distinct > LEAST_NAMES and made.rows <= ROWS_EACH * made.distinct

@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from tacit.data.identity import DataIdentity
+from tacit.data.matrix import Matrix
+from tacit.data.metrics import Metric
+from tacit.data.schema import Schema
+from tacit.data.table import Table
 from tacit.errors import BadInput, ObjectiveError, extra, probability
-from tacit.identity import DataIdentity
 from tacit.integrations.predictions import predict_for
 from tacit.integrations.table import TableObjective, table_objective
-from tacit.metrics import Metric
 from tacit.objective import LossFacts
 from tacit.run.frames import BLOCK, divide_files
 from tacit.run.shards import Shards
-from tacit.schema import Schema
-from tacit.schema.matrix import Matrix
 from tacit.space import Space
 
 WHOLE = "a table that is read whole, of at most 1,000,000 rows"
@@ -44,7 +45,7 @@ class RowsOfFile:
     private: bool = True
 
     def read_blocks(self) -> Iterator[Any]:
-        """Pandas frames, each of the chosen rows among at most BLOCK."""
+        """Tables, each of the chosen rows among at most BLOCK."""
         parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
         with parquet.ParquetFile(self.path) as file:
             for group, held, trained in self.groups:
@@ -58,7 +59,7 @@ class RowsOfFile:
                     chosen = np.flatnonzero(mask[start : start + len(batch)])
                     start += len(batch)
                     if len(chosen):
-                        yield batch.take(chosen).to_pandas()
+                        yield Table.of(batch.take(chosen))
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,12 +199,11 @@ def divide_rows(
 
 
 def _read_sample(parts: Sequence[RowsOfFile]) -> Any:
-    pandas = extra("pandas", "sklearn", "reading a table")
-    frames = list[Any]()
+    tables = list[Table]()
     try:
         for part in parts:
-            frames += replace(part, private=False).read_blocks()
-        return pandas.concat(frames, ignore_index=True)
+            tables += replace(part, private=False).read_blocks()
+        return Table.join(tables)
     except Exception as error:  # Arrow quotes cells
         kind = type(error).__name__
     raise ObjectiveError(f"the files of the table cannot be read ({kind})")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tacit.data.units import PersonLosses
 from tacit.errors import BadInput, interval
 from tacit.objective import LossFacts, Objective
-from tacit.persons import PersonLosses
-from tacit.privacy.guarantee import OWN, PUNCTUAL, STEADY
-from tacit.run.shards import shards_of
+from tacit.privacy.guarantee import OWN, STEADY
+from tacit.privacy.units import VALIDATION as UNIT
+from tacit.privacy.units import VALIDATION_PERSON as PERSON
+from tacit.run.shards import Shards, shards_of
 
-UNIT = "one validation record replaced"
-PERSON = "one person replaced, with all their validation rows"
 OWN_ROWS = (
     "each loss is computed from its own person's rows and public things alone: no row of another person, and nothing "
-    "trained on one, had a part in it, and all rows of a person bear that person's name"
+    "trained on one, had a part in it, all rows of a person bear that person's name, and whoever a person is replaced "
+    "by has their place among the validation persons"
 )
 OWN_PAIR = (
     "each score is computed from its own {whose} and public things alone: no other validation record, and nothing "
@@ -32,10 +33,10 @@ def unit_of(basis: str) -> str:
     return PERSON if "person" in basis else UNIT
 
 
-def premises_of(basis: str, *, gaussian: bool = True) -> tuple[str, ...]:
-    """What no data can break and tacit cannot see. Times to the microsecond tell of Gaussian noise, and of no other."""
+def premises_of(basis: str) -> tuple[str, ...]:
+    """What no data can break and tacit cannot see."""
     pair = OWN_PAIR.format(whose="row" if "person" in basis else "record")
-    return ({"record": OWN, "person": OWN_ROWS}.get(basis, pair), STEADY if gaussian else PUNCTUAL)
+    return ({"record": OWN, "person": OWN_ROWS}.get(basis, pair), STEADY)
 
 
 def plural_of(basis: str) -> str:
@@ -51,10 +52,16 @@ def make_objective(
     *,
     train: Callable[[Any], Any] | None = None,
     cluster: Any = None,
+    columns: int = 1,
 ) -> Objective:
     """The objective with its public facts: as given, as its function knows them, by person, or where records are."""
     function, records = shards_of(function, records, train, cluster)
     facts = getattr(function, "facts", None)
+    if columns > 1 and (isinstance(facts, LossFacts) or isinstance(function, Shards) or groups is not None):
+        raise BadInput(
+            "a constraint needs a function of your own that returns two columns, losses and the metric's values, for "
+            "records that are held here, one a person: no metric's objective, no groups, no shards. Nothing was spent"
+        )
     if isinstance(facts, LossFacts):
         if groups is not None:
             raise BadInput("these losses know whose they are: give groups where they are made. Nothing was spent")
@@ -69,7 +76,7 @@ def make_objective(
     if groups is None:
         if records is None:
             raise BadInput("give records, the public number of losses. Nothing was spent")
-        return Objective(function, records, bounds, direction)
+        return Objective(function, records, bounds, direction, columns=columns)
     by_person = PersonLosses.of(function, groups, interval("bounds", bounds), direction)
     if records is not None and records != len(by_person.owners):
         raise BadInput(

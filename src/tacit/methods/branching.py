@@ -13,11 +13,15 @@ branch that knows the noise. All of this is post-processing of private observati
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, type_and_shape
+import numpy as np
+
+from tacit.errors import BadInput, count, type_and_shape
 from tacit.space import Params, Space
 
 if TYPE_CHECKING:
@@ -25,9 +29,9 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from tacit.methods.surrogate import BestGuess
+    from tacit.methods.optimiser import BestGuess
 
-METHODS = ("observed", "random")
+METHODS = ("observed", "random", "pool", "staged")
 LEAST = 4  # trials of a branch to which a model is fitted; fewer answer by their own observations
 
 
@@ -52,6 +56,31 @@ class TrialSpace(Space):
         """For the study, which goes on only with the same function by name."""
         return f"{self.suggest.__module__}:{self.suggest.__qualname__}"
 
+    def sobol(self, n: int, seed: int = 0) -> list[Params]:
+        """n settings that the function suggests at random, without repeats; fixed by the seed."""
+        import optuna
+
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed))
+        listed = dict[str, Params]()
+        for _ in range(count("candidates", n)):
+            trial = study.ask()
+            self.fill(trial)
+            listed.setdefault(repr(sorted(trial.params.items())), dict(trial.params))
+        return list(listed.values())
+
+    def cube(self, params: Sequence[Mapping[str, Any]]) -> Any:
+        """Candidates come from the function itself, so they have a place."""
+        return None
+
+    def branch_at(self, params: Params) -> Space:
+        """The numbers of the branch of these parameters; choices, on which others may depend, stay as they are."""
+        import optuna
+
+        trial = optuna.trial.FixedTrial(params)
+        self.suggest(trial)
+        choices = {name: [params[name]] for name, d in trial.distributions.items() if hasattr(d, "choices")}
+        return Space({**trial.distributions, **choices})
+
     def fill(self, trial: Trial) -> None:
         """Have the function suggest the parameters of a trial."""
         answer = self.suggest(trial)
@@ -75,6 +104,17 @@ class TrialSpace(Space):
             optuna.logging.set_verbosity(level)
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """Of one setting: the mean of its own observations and how many there are, and what a model expects of it."""
+
+    params: Params
+    mean: float
+    looks: int
+    expected: float
+    deviation: float
+
+
 class BranchSampler:
     """An Optuna sampler for a space that branches, and the answer of a model of each branch."""
 
@@ -82,25 +122,42 @@ class BranchSampler:
         self.inside, self.variance = inside, variance
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
-        """The parameters to answer with: the best expectation over all branches."""
-        guesses = [self._expect(study, branch) for branch in branches_of(study)]
-        better = max if study.direction.name == "MAXIMIZE" else min
-        return better(guesses, key=lambda guess: guess[1].value)
+        """The best expectation over all branches, among settings that no other observation refutes."""
+        return answer_by_branch(study, self.variance)
 
-    def _expect(self, study: Study, branch: list[FrozenTrial]) -> tuple[Params, BestGuess]:
-        import optuna
 
-        from tacit.methods.sampler import KnownNoiseSampler
-        from tacit.methods.surrogate import BestGuess
+def answer_by_branch(study: Study, variance: float) -> tuple[Params, BestGuess]:
+    """The parameters to answer with, whatever parameters the trials have: see BranchSampler.answer."""
+    from tacit.methods.optimiser import BestGuess, find_refuted
 
-        common = optuna.search_space.intersection_search_space(branch)
-        if len(branch) < LEAST or common.keys() != branch[0].params.keys():
-            higher = study.direction.name == "MAXIMIZE"
-            best = sorted(branch, key=lambda t: float(t.value or 0.0), reverse=higher)[0]
-            return dict(best.params), BestGuess(best.number, float(best.value or 0.0), self.variance**0.5)
-        alone = optuna.create_study(direction=study.direction)
-        alone.add_trials(branch)
-        return KnownNoiseSampler(Space(common), self.variance).answer(alone)
+    sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
+    listed = [e for branch in branches_of(study) for e in _expect(branch, variance, sign)]
+    noise = variance / np.array([e.looks for e in listed])
+    out = find_refuted(np.array([e.mean for e in listed]), noise)
+    best = int(np.argmax(np.where(out, -math.inf, [e.expected for e in listed])))
+    return dict(listed[best].params), BestGuess(best, sign * listed[best].expected, listed[best].deviation)
+
+
+def _expect(branch: list[FrozenTrial], variance: float, sign: float) -> list[Expectation]:
+    """What is known of each setting of a branch, larger is better; of few trials their own observations alone."""
+    import optuna
+
+    from tacit.methods.optimiser import Looks, Optimiser
+
+    common = optuna.search_space.intersection_search_space(branch)
+    y = sign * np.array([float(t.value or 0.0) for t in branch])
+    if len(branch) >= LEAST and common.keys() == branch[0].params.keys():
+        space = Space(common)
+        looks, mean, spread = Optimiser(space, variance).expect(space.features([t.params for t in branch]), y)
+    else:
+        places: dict[Any, int] = {}
+        at = [places.setdefault(repr(sorted(t.params.items())), len(places)) for t in branch]
+        looks = Looks.of(np.array(at, float)[:, None], y)
+        mean, spread = looks.means, variance / looks.counts
+    return [
+        Expectation(branch[i].params, float(own), int(k), float(m), math.sqrt(float(v)))
+        for i, own, k, m, v in zip(looks.first, looks.means, looks.counts, mean, spread, strict=True)
+    ]
 
 
 def branches_of(study: Study) -> list[list[FrozenTrial]]:

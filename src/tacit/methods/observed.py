@@ -10,14 +10,18 @@ cost nothing more. Proof: docs/proofs/private-observations.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tacit.data.identity import DataIdentity
 from tacit.errors import BadInput, BudgetRefused, count
-from tacit.identity import DataIdentity
 from tacit.methods.basis import premises_of, unit_of
+from tacit.methods.constraint import ConstrainedMean, Constraint
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise
@@ -25,7 +29,7 @@ from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
-from tacit.run.study_store import CONFIRMS, StudyStore
+from tacit.run.study_store import CONFIRMS, CONSTRAINED, StudyStore
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
 SOURCE = "private observations: T Gaussian mechanisms composed (Dong et al. 2022, Corollary 2)"
 CHOSEN = "tacit:chosen"
+CONTRADICTED = 5.0  # known deviations of a difference
 AT_ONCE = "its interval holds for all observations at once, since they chose it"
 
 
@@ -48,6 +53,7 @@ class ObservationTerms:
     trials: int
     direction: str = "minimize"
     basis: str = "record"
+    constraint: Constraint | None = None
 
     def __post_init__(self) -> None:
         count("trials", self.trials)
@@ -59,11 +65,13 @@ class ObservationTerms:
         """Settings that are evaluated besides the trials."""
         return 0
 
-    def mechanism(self, noise: Source = EXACT) -> BoundedMean:
+    def mechanism(self, noise: Source = EXACT) -> BoundedMean | ConstrainedMean:
         """The mechanism of one evaluation."""
-        share = split(Budget.gdp(self.budget.mu()), self.trials)
-        higher, unit = self.direction == "maximize", unit_of(self.basis)
-        return BoundedMean(self.records, self.bounds, budget=share, higher_is_better=higher, unit=unit, noise=noise)
+        asked: dict[str, Any] = {"budget": split(Budget.gdp(self.budget.mu()), self.trials), "noise": noise}
+        asked |= {"higher_is_better": self.direction == "maximize", "unit": unit_of(self.basis)}
+        if self.constraint is not None:
+            return ConstrainedMean(self.records, self.bounds, self.constraint, **asked)
+        return BoundedMean(self.records, self.bounds, **asked)
 
     def guarantee(self, noise: Source = EXACT) -> Guarantee:
         """The guarantee of the whole study.
@@ -93,6 +101,7 @@ class ObservationTerms:
     def to_json(self) -> dict[str, Any]:
         about: dict[str, Any] = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
         about |= {"basis": self.basis} if self.basis != "record" else {}  # as the first release wrote it
+        about |= {"constraint": self.constraint.to_json()} if self.constraint is not None else {}
         return {**about, "direction": self.direction, "budget": self.budget.to_json()}
 
 
@@ -128,10 +137,16 @@ class Observations(Claims):
         if self.answer() is None:
             self.store.await_others()
 
-    def observe(self, trial: Trial, total: int) -> float:
-        """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps."""
-        value: float = self.draw(trial, lambda: total, self.mechanism.draw)
-        return value
+    def observe(self, trial: Trial, total: Any) -> float:
+        """Pay, claim, then draw: the noisy mean of a trial whose clipped losses sum to ``total`` whole steps.
+
+        With a constraint ``total`` has the metric's sum too, and its noisy mean is kept with the trial.
+        """
+        drawn: Any = self.draw(trial, lambda: total, self.mechanism.draw)
+        if self.terms.constraint is None:
+            return float(drawn)
+        trial.set_user_attr(CONSTRAINED, drawn[1])
+        return float(drawn[0])
 
 
 @dataclass(frozen=True)
@@ -152,13 +167,13 @@ class ObservedTrials:
     def more(self, running: int) -> bool:
         return running < self.at_once and running < self.observations.expect_left() - self.keep
 
-    def begin(self, trial: Trial) -> Future[int]:
+    def begin(self, trial: Trial) -> Future[Any]:
         return submit_losses(self.executor, self.objective, self.observations.mechanism, dict(trial.params))
 
-    def finish(self, trial: Trial, future: Future[int]) -> None:
+    def finish(self, trial: Trial, future: Future[Any]) -> None:
         from optuna.trial import TrialState
 
-        from tacit.run.sampler import tell_trial
+        from tacit.run.study_trials import tell_trial
 
         study, total = self.observations.study, result(future)
         self.observations.begin()
@@ -188,7 +203,7 @@ def confirm(
     from optuna.trial import TrialState
 
     from tacit.methods.sampler import FixedSampler
-    from tacit.run.sampler import ask_trial, tell_trial
+    from tacit.run.study_trials import ask_trial, tell_trial
 
     study = observations.study
     study.set_user_attr(CHOSEN, params)
@@ -233,6 +248,52 @@ def simultaneous_deviation(
     return float(off + scale * wide) / 1.96
 
 
+def is_contradicted(params: dict[str, Any], trials: Sequence[dict[str, Any]], variance: float, higher: bool) -> bool:
+    """Whether another setting was observed to be better by more than ``CONTRADICTED`` known deviations.
+
+    Noise alone does that to the better of two settings with probability 3e-7; an objective that has chance of its own
+    may look good once. Then the choice is made anew by all observations, and its score has an interval for all at once.
+    """
+    from tacit.methods.optimiser import find_refuted
+
+    values = dict[str, list[float]]()
+    for trial in trials:
+        values.setdefault(_key(trial["params"]), []).append(trial["value"] if higher else -trial["value"])
+    means = np.array([sum(v) / len(v) for v in values.values()])
+    noise = variance / np.array([len(v) for v in values.values()])
+    return bool(find_refuted(means, noise, CONTRADICTED)[list(values).index(_key(params))])
+
+
+def list_rivals(
+    params: dict[str, Any], trials: Sequence[dict[str, Any]], limit: Constraint | None
+) -> list[dict[str, Any]]:
+    """The observations that may contradict an answer: its own, and those at which a constraint was seen to be kept."""
+    return [t for t in trials if limit is None or t["params"] == params or limit.margin(t["constraint"]) >= 0]
+
+
+def describe_constraint(
+    params: dict[str, Any],
+    trials: Sequence[dict[str, Any]],
+    fresh: list[tuple[float, float | None]],
+    observations: Observations,
+) -> dict[str, Any]:
+    """What is known of a constraint at the answer: by observations made after the choice, else by all of it."""
+    limit, mechanism = observations.terms.constraint, observations.mechanism
+    if limit is None or not isinstance(mechanism, ConstrainedMean):
+        return {}
+    scale, later = mechanism.metric.scale, [v for _, v in fresh if v is not None]
+    if later:
+        return {"constraint": limit.describe(later, scale / math.sqrt(len(later)))}
+    seen = [{"params": t["params"], "value": t["constraint"]} for t in trials]
+    own = [t["value"] for t in seen if t["params"] == params]
+    wide = simultaneous_deviation(sum(own) / len(own), params, seen, scale)
+    return {"constraint": limit.describe(own, wide)}
+
+
+def _key(params: dict[str, Any]) -> str:
+    return repr(sorted(params.items()))
+
+
 def confirmations(trials: int) -> int:
-    """How many of the trials confirm the choice: a fifth, at least one, none of a single one."""
-    return max(1, trials // 5) if trials > 1 else 0
+    """How many of the trials confirm the choice: a tenth, at least one, none of a single one."""
+    return max(1, trials // 10) if trials > 1 else 0

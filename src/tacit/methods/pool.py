@@ -5,7 +5,9 @@
 
 One record moves every mean by at most w / n. The winner is one draw of the exponential mechanism, whatever T is: its
 expected mean is within s log T of the best candidate's. A share of the budget buys the winner's score. The exact means
-are never released: they are in memory or, with a folder, in a private one until the release. Proof:
+are never released: they are in memory or, with a folder, in a private one until the release. With a constraint the
+choice is by the loss plus ``PENALTY`` times what is missing, both in units of their widths: one record moves that by at
+most (1 + PENALTY) / n, and the winner's score is drawn with the constrained mean, as a vector. Proof:
 docs/proofs/exponential-mechanism.md.
 """
 
@@ -21,12 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, TacitError, probability
+from tacit.errors import ExcessiveNoise, TacitError, probability
 from tacit.methods.basis import plural_of, premises_of, unit_of
 from tacit.methods.case import Case
+from tacit.methods.constraint import ConstrainedMean, Constraint
 from tacit.methods.intervals import sampling_deviation
-from tacit.methods.neighbours import Neighbours, unit_space
+from tacit.methods.neighbours import Neighbours, unit_space, with_second_column
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
+from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.objective import Objective
@@ -45,6 +49,7 @@ from tacit.space import Array, Params
 
 MANY = 1000  # candidates of the larger pool in a plan
 SHARE = 0.2  # of the budget, for the score
+PENALTY = 3  # loss that is accepted to keep a constraint by as much, in units of their widths; a whole number
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 SOURCE = "one draw of the exponential mechanism, and one noisy mean of its choice (McSherry and Talwar 2007, Theorem 6)"
 WHOLE = 53  # bits of a float's whole numbers
@@ -57,15 +62,26 @@ class Choice:
     float holds, and the sensitivity counts that.
     """
 
-    def __init__(self, objective: Objective, budget: Budget, noise: Source) -> None:
-        self.sign = 1.0 if objective.higher_is_better else -1.0
-        self.unit = float_unit(objective.records)
-        self.mechanism = Exponential(STEPS + self.unit, budget=budget, unit=unit_of(objective.basis), noise=noise)
+    def __init__(
+        self, objective: Objective, budget: Budget, noise: Source, constraint: Constraint | None = None
+    ) -> None:
+        self.sign, self.records, self.constraint = (
+            1 if objective.higher_is_better else -1,
+            objective.records,
+            constraint,
+        )
+        most = 1 if constraint is None else 1 + PENALTY
+        self.unit = float_unit(most * objective.records)
+        sensitivity = most * STEPS + self.unit
+        self.mechanism = Exponential(sensitivity, budget=budget, unit=unit_of(objective.basis), noise=noise)
         low, high = objective.bounds
         self.scale = self.mechanism.scale * (high - low) / (objective.records * STEPS)  # in the units of the losses
 
-    def draw(self, totals: Sequence[int]) -> int:
+    def draw(self, totals: Sequence[Any]) -> int:
         """The index of a candidate."""
+        limit = self.constraint
+        if limit is not None:
+            totals = [t - self.sign * PENALTY * limit.violation(g, self.records) for t, g in totals]
         return int(self.mechanism.draw(self.sign * floats(totals, self.unit)))
 
 
@@ -81,6 +97,7 @@ class PoolTerms:
     budget: Budget
     share: float = SHARE
     noise: Source = EXACT
+    constraint: Constraint | None = None
 
     def __post_init__(self) -> None:
         probability("score_share", self.share)
@@ -91,7 +108,7 @@ class PoolTerms:
 
     def guarantee(self) -> Guarantee:
         basis = self.objective.basis
-        unit, premises = unit_of(basis), premises_of(basis, gaussian=not self.laplace)
+        unit, premises = unit_of(basis), premises_of(basis)
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
         budget = Budget.pure(self.budget.amount) if self.laplace else self.budget
@@ -107,40 +124,55 @@ class PoolTerms:
         return made(rest * (1 - 1e-12)), made(score * (1 - 1e-12))  # more than the rounding of either
 
     def choice(self) -> Choice:
-        return Choice(self.objective, self.parts()[0], self.noise)
+        return Choice(self.objective, self.parts()[0], self.noise, self.constraint)
 
-    def mean(self) -> BoundedMean:
+    @property
+    def columns(self) -> tuple[tuple[float, float], ...]:
+        """The bounds of each column that is summed: losses, and a constrained metric."""
+        return (self.objective.bounds, *([] if self.constraint is None else [self.constraint.bounds]))
+
+    def mean(self) -> BoundedMean | ConstrainedMean:
         """What sums losses and, unless noise is Laplace, draws the score."""
         o, (_, score) = self.objective, self.parts()
-        budget = Budget.gdp(1.0) if self.laplace else score
-        higher, unit = o.higher_is_better, unit_of(o.basis)
-        return BoundedMean(o.records, o.bounds, budget=budget, higher_is_better=higher, unit=unit, noise=self.noise)
+        asked: dict[str, Any] = {"budget": Budget.gdp(1.0) if self.laplace else score, "noise": self.noise}
+        asked |= {"higher_is_better": o.higher_is_better, "unit": unit_of(o.basis)}
+        if self.constraint is not None:
+            return ConstrainedMean(o.records, o.bounds, self.constraint, **asked)
+        return BoundedMean(o.records, o.bounds, **asked)
 
     def blur(self) -> Laplace:
-        """Laplace noise on a sum in whole steps."""
-        o = self.objective
-        return Laplace(STEPS + float_unit(o.records), budget=self.parts()[1], unit=unit_of(o.basis), noise=self.noise)
+        """Laplace noise on sums in whole steps: of one column, or of two that one record moves both."""
+        o, size = self.objective, len(self.columns)
+        sensitivity = size * (STEPS + float_unit(o.records))
+        return Laplace(sensitivity, budget=self.parts()[1], size=size, unit=unit_of(o.basis), noise=self.noise)
 
-    def draw_score(self, total: int) -> float:
+    def draw_score(self, total: Any) -> list[float]:
+        """The noisy mean loss of the winner and, with a constraint, that of the metric."""
+        mean, totals = self.mean(), [total] if self.constraint is None else total
         if not self.laplace:
-            return self.mean().draw(total)
-        unit = float_unit(self.objective.records)
-        noisy = float(self.blur().draw(floats([total], unit))[0])
-        low, high = self.objective.bounds
-        return low + (high - low) * noisy / (self.objective.records * STEPS)
+            return mean.draw(total) if isinstance(mean, ConstrainedMean) else [mean.draw(total)]
+        noisy = self.blur().draw(floats(totals, float_unit(self.objective.records)))
+        steps = self.objective.records * STEPS
+        return [low + (high - low) * float(x) / steps for x, (low, high) in zip(noisy, self.columns, strict=True)]
+
+    @property
+    def deviations(self) -> list[float]:
+        """Standard deviation of the score and, with a constraint, of the metric's mean."""
+        scale = math.sqrt(2) * self.blur().scale / (self.objective.records * STEPS) if self.laplace else None
+        width = self.objective.bounds[1] - self.objective.bounds[0]
+        share = self.mean().scale / width if scale is None else scale
+        return [share * (high - low) for low, high in self.columns]
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the score."""
-        if not self.laplace:
-            return self.mean().scale
-        low, high = self.objective.bounds
-        return math.sqrt(2) * self.blur().scale * (high - low) / (self.objective.records * STEPS)
+        return self.deviations[0]
 
     def to_json(self) -> dict[str, Any]:
         o = self.objective
         about: dict[str, Any] = {"records": o.records, "bounds": list(o.bounds), "direction": o.direction}
         about |= {"basis": o.basis} if o.basis != "record" else {}
+        about |= {"constraint": self.constraint.to_json()} if self.constraint is not None else {}
         simulated = {"simulated": True} if self.noise.simulated else {}
         return {**about, "budget": self.budget.to_json(), "score_share": self.share, **simulated}
 
@@ -152,21 +184,21 @@ def settings(*, score_share: float = SHARE) -> float:
 
 def run(task: Task) -> Release[Tuned]:
     """Evaluate all candidates, hide what came out, pay, and draw the winner and its score."""
-    terms = PoolTerms(task.objective, task.price, settings(**task.options), task.noise)
+    terms = PoolTerms(task.objective, task.price, settings(**task.options), task.noise, task.constraint)
     refuse_loud_choice(terms, task.accept_noise)
     listed = list_pool(task, task.trials)
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         agreed = {"method": "pool", **terms.to_json(), "candidates": len(listed), "listed": digest(listed)}
         promise = Promise(terms.guarantee(), None, f"pool {{run}}: one of {len(listed)} candidates", agreed, task.data)
-        journal = Journal(folder.path / "pool.jsonl" if folder is not None else None)
+        journal = Journal(folder.path / METHODS["pool"].journal if folder is not None else None)
         claims = Claims(journal, promise, ledger=task.ledger)
         state = PrivateState(folder.path / PRIVATE if folder is not None else None)
         choice, mean = terms.choice(), terms.mean()
 
-        def draw(totals: list[int]) -> list[float]:
+        def draw(totals: list[Any]) -> list[float]:
             winner = choice.draw(totals)
-            return [winner, terms.draw_score(totals[winner])]
+            return [winner, *terms.draw_score(totals[winner])]
 
         drawn = claims.draw("winner", lambda: evaluate_pool(task, listed, mean, state), draw)
         if drawn is None:
@@ -184,16 +216,18 @@ def run(task: Task) -> Release[Tuned]:
     return release
 
 
-def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float) -> Tuned:
+def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float, *metric: float) -> Tuned:
     low, high = terms.objective.bounds
     law = "Laplace" if terms.laplace else "Gaussian"
-    details = {
+    details: dict[str, Any] = {
         "candidates": len(listed),
         "choice_noise": scale,
         "search": f"{len(listed)} candidates, fixed in advance, were evaluated and stay hidden; one draw, with Gumbel "
         f"noise of scale {scale:.2g} on each mean, chose among them",
         "score": f"the mean loss of the released parameters, with {law} noise of its own",
     }
+    if terms.constraint is not None:
+        details["constraint"] = terms.constraint.describe(metric, terms.deviations[1])
     value = Tuned(
         listed[int(winner)],
         min(max(score, low), high),
@@ -205,8 +239,8 @@ def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float,
         settings=len(listed),
         reading=terms.objective.reading,
     )
-    reach, o = value.half_width or 0.0, terms.objective
-    return replace(value, sampling=sampling_deviation(float(value.score or 0.0), reach, o.bounds, o.records))
+    reach, o = value.loss_half_width or 0.0, terms.objective
+    return replace(value, sampling=sampling_deviation(float(value.loss or 0.0), reach, o.bounds, o.records))
 
 
 def list_pool(task: Task, size: int) -> list[Params]:
@@ -218,8 +252,13 @@ def list_pool(task: Task, size: int) -> list[Params]:
     return listed
 
 
-def evaluate_pool(task: Task, listed: list[Params], mean: BoundedMean, state: PrivateState) -> list[int]:
-    """The exact sum of each candidate's losses, here or on an executor; what the state holds is not done again."""
+def evaluate_pool(
+    task: Task, listed: list[Params], mean: BoundedMean | ConstrainedMean, state: PrivateState
+) -> list[Any]:
+    """The exact sum of each candidate's losses, here or on an executor; what the state holds is not done again.
+
+    With a constraint, the sums of both columns.
+    """
     state.agree({"candidates": digest(listed), "records": mean.records, "bounds": list(mean.bounds)}, task.data)
     totals = [state.load(f"candidate-{i}") for i in range(len(listed))]
     todo = [i for i, total in enumerate(totals) if total is None]
@@ -260,7 +299,7 @@ def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
         plural, useful = plural_of(terms.objective.basis), terms.objective.useful_width
         among = f"losses between {low:g} and {high:g}"
         among += f", whose means are no further apart than {useful:.3g}" if useful < high - low else ""
-        raise BadInput(
+        raise ExcessiveNoise(
             f"over {terms.objective.records} {plural} the choice would carry noise of scale {scale:.3g} on each "
             f"candidate and the score noise of standard deviation {score:.3g}, on {among}: little better than a random "
             f"choice. Use more {plural} or a larger budget; or accept it with "
@@ -320,7 +359,7 @@ def neighbours(records: int = 20) -> Neighbours:
     """One record whose losses move half of the candidates up and the others down, as far as they can."""
 
     def outputs(value: Tuned) -> list[float]:
-        return [value.params["x"], float(value.score or 0.0)]
+        return [value.params["x"], float(value.loss or 0.0)]
 
     about = (
         f"2 candidates over {records} records, the winner and its score; every loss of one record goes from one bound "
@@ -328,4 +367,17 @@ def neighbours(records: int = 20) -> Neighbours:
     )
     listed = {"candidates": [{"x": 0.25}, {"x": 0.75}], "score_share": 0.5}
     sides = moving_halves(records)
-    return Neighbours(about, Budget.pure(2.0), sides, unit_space(), records, 2, outputs, listed, runs=2000)
+    plain = Neighbours(about, Budget.pure(2.0), sides, unit_space(), records, 2, outputs, listed, runs=2000)
+
+    def more_outputs(value: Tuned) -> list[float]:
+        return [*outputs(value), value.details["constraint"]["value"]]
+
+    limit = {"constraint": ("metric", "<=", 0.0)}  # never kept: all of a move is missing
+    constrained = replace(
+        plain,
+        about=f"{about}; so does its value of a constrained metric",
+        objectives=with_second_column(sides),
+        outputs=more_outputs,
+        arguments={**listed, **limit},
+    )
+    return replace(plain, others=(constrained,))

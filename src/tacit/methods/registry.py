@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.release import Release
 
+AUTO = "auto"  # no method: one of them is chosen, see methods/auto.py
+ABOUT_AUTO = "the default: the method and number of evaluations of least measured regret, within the trials"
 GAUSSIAN = ("approximate", "zcdp", "gdp")
 NEVER_PURE = "its noise is Gaussian, which is never pure differential privacy"
 WAYS = {
@@ -50,8 +52,8 @@ class Method:
     forecasts: str  # tuple[Forecast, ...]: what it would give, before anything is spent
     neighbours: str = ""  # () -> Neighbours: the data sets on which it is audited
     page: str = "tacit.report.pages.tuned:page"  # the report of a certificate
-    journal: str = ""  # the file, beside a study, that a run under way writes to its folder
-    live_page: str = ""  # the report of a run under way, for methods with a journal
+    journal: str = ""  # the file that a run under way writes to its folder, where that is no study
+    live_page: str = ""  # the report of a run under way, from its journal
 
     def run(self, task: Task) -> Release[Tuned]:
         """Check what can be checked without the data, then tune."""
@@ -63,7 +65,11 @@ class Method:
         """Refuse a budget, an argument or an option that this method cannot take."""
         given = [name for name in self.refuses if getattr(task, name) is not None]
         if given:
-            raise BadInput(f"method {self.name!r} {self.refuses_because}: no {', '.join(given)}. Nothing was spent")
+            able = [m.name for m in METHODS.values() if not set(given) & set(m.refuses)]
+            others = f"; it is for method {' or '.join(able)}" if len(given) == 1 and able else ""
+            raise BadInput(
+                f"method {self.name!r} {self.refuses_because}: no {', '.join(given)}{others}. Nothing was spent"
+            )
         if self.separate and task.objective.overlaps:
             raise BadInput(
                 f"method {self.name!r} looks at losses one by one, so each record may have a part in one of them "
@@ -114,7 +120,7 @@ _PRIVATE_SEARCH: dict[str, Any] = {
 }
 _KUSNER: dict[str, Any] = {
     "releases": "parameters, and the best score that was tried",
-    "refuses": ("storage", "executor", "at_once"),
+    "refuses": ("storage", "executor", "at_once", "public", "constraint"),
     "refuses_because": "keeps its trials to itself, one after another",
     "laplace": True,
 }
@@ -127,14 +133,16 @@ _MODEL: dict[str, Any] = {
 _LISTED = (
     Method(
         name="observed",
-        about="Gaussian-process search on private observations; the default",
+        about="Gaussian-process search on private observations",
         function="tacit.methods.search:observed",
         forecasts="tacit.methods.search:OBSERVED",
-        **_PRIVATE_SEARCH,
+        **{**_PRIVATE_SEARCH, "neighbours": "tacit.methods.search:observed_neighbours"},
     ),
     Method(
         name="random",
         about="random search on private observations",
+        refuses=("public", "constraint"),
+        refuses_because="draws its settings at random and learns from nothing",
         function="tacit.methods.search:random",
         forecasts="tacit.methods.search:RANDOM",
         **_PRIVATE_SEARCH,
@@ -142,7 +150,7 @@ _LISTED = (
     Method(
         name="grid",
         about="the largest grid within the trials, on private observations",
-        refuses=("candidates",),
+        refuses=("candidates", "public", "constraint"),
         refuses_because="lays out its own grid",
         function="tacit.methods.search:grid",
         forecasts="tacit.methods.search:GRID",
@@ -154,8 +162,9 @@ _LISTED = (
         notions=("pure", "approximate", "zcdp", "gdp"),
         resumable=True,
         releases="parameters and score; no trial",
-        refuses=("storage",),
-        refuses_because="hides its trials",
+        refuses=("storage", "public"),
+        refuses_because="hides its trials, which are fixed in advance",
+        journal="pool.jsonl",
         function="tacit.methods.pool:run",
         options="tacit.methods.pool:settings",
         forecasts="tacit.methods.pool:FORECASTS",
@@ -168,7 +177,7 @@ _LISTED = (
         why="the noise of its observations is Gaussian, which is never pure differential privacy",
         resumable=True,
         releases="parameters, score, the region and every observation in it",
-        refuses=("storage", "candidates"),
+        refuses=("storage", "candidates", "public", "constraint"),
         refuses_because="hides its pool, in memory or in out, and looks between candidates",
         function="tacit.methods.staged:run",
         options="tacit.methods.staged:settings",
@@ -183,7 +192,7 @@ _LISTED = (
         resumable=True,
         separate=True,
         releases="parameters, score, the path and every noisy gradient",
-        refuses=("storage", "candidates", "at_once"),
+        refuses=("storage", "candidates", "at_once", "public", "constraint"),
         refuses_because="follows gradients and keeps its own journal in out",
         function="tacit.methods.gibo:run",
         options="tacit.methods.gibo.design:DescentSettings",
@@ -228,7 +237,7 @@ _LISTED = (
         about="the same search on exact scores, to see what privacy costs; promises nothing",
         notions=(),
         releases="nothing that may be published",
-        refuses=("ledger", "storage", "out"),
+        refuses=("ledger", "storage", "out", "constraint"),
         refuses_because="protects nothing, so nothing is charged or kept",
         function="tacit.methods.search:nonprivate",
         forecasts="tacit.methods.search:NONPRIVATE",

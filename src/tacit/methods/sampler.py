@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,11 @@ from optuna.trial import TrialState
 
 from tacit.errors import count
 from tacit.gp.threads import one_thread
-from tacit.methods.surrogate import BestGuess, Surrogate, sobol_points
-from tacit.run.sampler import JointSampler
-from tacit.run.study_store import read_trials
+from tacit.methods.constraint import Constraint
+from tacit.methods.optimiser import BestGuess, Optimiser, sobol_points
+from tacit.methods.warm_start import ENOUGH, WarmStart
+from tacit.run.sampler import JointSampler, has_place
+from tacit.run.study_store import CONSTRAINED, read_trials
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
@@ -21,12 +24,14 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-class KnownNoiseSampler(JointSampler):
+class ModelSampler(JointSampler):
     """Gaussian-process search for observations whose noise variance is known.
 
     The ``first`` trial is the middle of the space, which people's ranges tend to surround with what they know; the
-    others of the first ``startup`` are scattered; later ones maximise an upper confidence bound. Trials that run
-    elsewhere are taken into account, so several may run at once.
+    others of the first ``startup`` are scattered; later ones maximise expected improvement. From ``race`` observations
+    on, each is of the point that would be the answer, so that one that was only lucky loses its place. Trials that run
+    elsewhere are taken into account, so several may run at once. With ``public`` trials the first
+    are the best of those.
     """
 
     def __init__(
@@ -38,13 +43,19 @@ class KnownNoiseSampler(JointSampler):
         candidates: Sequence[Params] | None = None,
         seed: int = 0,
         first: int = 0,
+        race: int | None = None,
+        public: WarmStart | None = None,
+        constraint: Constraint | None = None,
+        margin_noise: float | None = None,
     ) -> None:
         super().__init__(space, seed)
-        self.first = first
-        self.startup, self.surrogate = count("startup", startup), Surrogate(space, noise, candidates, seed)
+        self.first, self.race, self.constraint = first, race, constraint
+        self.startup = count("startup", startup)
+        self.optimiser = Optimiser(space, noise, candidates, seed, public, margin_noise)
         self._names = set(space.names)
         self._settled = self._kept = 0  # so many of the first trials are finished; so many of those are in this table:
-        self._table = np.empty((64, self._none.shape[1] + 1))  # features and value
+        self._columns = self._none.shape[1]  # features; after them the value and, with a constraint, its margin
+        self._table = np.empty((64, self._columns + 1 + (constraint is not None)))
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         found = self._propose(study.get_trials(deepcopy=False), study.direction.name, but=trial.number)
@@ -62,12 +73,15 @@ class KnownNoiseSampler(JointSampler):
         if len(y) < min(self.startup, 2) or len(y) + len(pending) < self.startup:
             return None
         with one_thread():
-            return self.surrogate.propose(X, y, pending)
+            if self.race is not None and len(y) + len(pending) >= self.race:
+                return self._list_done(trials)[self.optimiser.answer(X, y).index].params
+            return self.optimiser.propose(X, y, pending)
 
     def observations(self, trials: Sequence[FrozenTrial], direction: str, but: int = -1) -> tuple[Array, Array, Array]:
         """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones.
 
-        ``trials`` are all of a study in their order. What is finished stays as it is, and is looked at once.
+        With a constraint values are (n, 2): its margins are the second column. ``trials`` are all of a study in their
+        order. What is finished stays as it is, and is looked at once.
         """
         sign = 1.0 if direction == "MAXIMIZE" else -1.0
         before = self._settled
@@ -75,16 +89,25 @@ class KnownNoiseSampler(JointSampler):
             self._settled += 1
         self._keep([t for t in trials[before : self._settled] if self._is_done(t)])
         rest = [t for t in trials[self._settled :] if t.number != but]
-        running = [t for t in rest if t.state == TrialState.RUNNING and self._names <= t.params.keys()]
+        running = [t for t in rest if t.state == TrialState.RUNNING and has_place(self.space, t.params)]
         table = self._table[: self._kept]
         if done := [t for t in rest if self._is_done(t)]:
-            table = np.concatenate(
-                [table, np.column_stack([self.features(done), np.array([t.value for t in done], float)])]
-            )
-        return table[:, :-1], sign * table[:, -1], self.features(running)
+            table = np.concatenate([table, np.column_stack([self.features(done), self._values_of(done)])])
+        values = table[:, self._columns :] * ([sign] if self.constraint is None else [sign, 1.0])
+        return table[:, : self._columns], values[:, 0] if self.constraint is None else values, self.features(running)
+
+    def _values_of(self, trials: Sequence[FrozenTrial]) -> Array:
+        """Value and, with a constraint, margin of each: (trials, 1 or 2)."""
+        if self.constraint is None:
+            return np.array([[t.value] for t in trials], float)
+        return np.array([[t.value, self.constraint.margin(t.user_attrs[CONSTRAINED])] for t in trials], float)
 
     def _is_done(self, trial: FrozenTrial) -> bool:
-        return trial.state == TrialState.COMPLETE and trial.value is not None and self._names <= trial.params.keys()
+        if trial.state != TrialState.COMPLETE or trial.value is None or not math.isfinite(trial.value):
+            return False
+        if self.constraint is not None and CONSTRAINED not in trial.user_attrs:
+            return False
+        return self._names <= trial.params.keys() and has_place(self.space, trial.params)
 
     def _keep(self, trials: Sequence[FrozenTrial]) -> None:
         if not trials:
@@ -93,29 +116,37 @@ class KnownNoiseSampler(JointSampler):
         while self._kept > len(self._table):
             self._table = np.concatenate([self._table, np.empty_like(self._table)])
         rows = self._table[start : self._kept]
-        rows[:, :-1], rows[:, -1] = self.space.features([t.params for t in trials]), [t.value for t in trials]
+        rows[:, : self._columns] = self.space.features([t.params for t in trials])
+        rows[:, self._columns :] = self._values_of(trials)
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
         trials = read_trials(study)
         X, y, _ = self.observations(trials, study.direction.name)
         with one_thread():
-            chosen = self.surrogate.answer(X, y)
+            chosen = self.optimiser.answer(X, y)
         sign = 1.0 if study.direction.name == "MAXIMIZE" else -1.0
-        done = [t for t in trials if self._is_done(t)]
-        return dict(done[chosen.index].params), BestGuess(chosen.index, sign * chosen.value, chosen.deviation)
+        params = self._list_done(trials)[chosen.index].params
+        return dict(params), BestGuess(chosen.index, sign * chosen.value, chosen.deviation)
+
+    def _list_done(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        """Those that ``observations`` has, in its order."""
+        return [t for t in trials if self._is_done(t)]
 
     def _first(self, number: int) -> Params:
-        if self.surrogate.candidates:
+        if self.optimiser.candidates:
             generator = np.random.default_rng((self.seed, number))
-            return self.surrogate.candidates[int(generator.integers(len(self.surrogate.candidates)))]
+            return self.optimiser.candidates[int(generator.integers(len(self.optimiser.candidates)))]
+        public = self.optimiser.public
+        if public is not None and self.first <= number < self.first + min(ENOUGH, len(public.params)):
+            return public.best(number - self.first)
         if number == self.first:
             return self.space.params(np.full((1, self.space.dimensions), 0.5))[0]
         points = sobol_points(self.space.dimensions, max(64, 2 * self.startup), self.seed)
         return self.space.params(points[[number % len(points)]])[0]
 
 
-class ScatterSampler(KnownNoiseSampler):
+class ScatterSampler(ModelSampler):
     """Private random search: uniform points, or members of a list; the answer still comes from the model."""
 
     foresee = JointSampler.foresee
@@ -125,12 +156,12 @@ class ScatterSampler(KnownNoiseSampler):
 
     def _first(self, number: int) -> Params:
         generator = np.random.default_rng((self.seed, number))
-        if self.surrogate.candidates:
-            return self.surrogate.candidates[int(generator.integers(len(self.surrogate.candidates)))]
+        if self.optimiser.candidates:
+            return self.optimiser.candidates[int(generator.integers(len(self.optimiser.candidates)))]
         return self.space.params(generator.random((1, self.space.dimensions)))[0]
 
 
-class ListSampler(KnownNoiseSampler):
+class ListSampler(ModelSampler):
     """Private grid search: the members of a list in turn; one whose trial failed comes again."""
 
     def __init__(self, space: Space, noise: float, points: Sequence[Params], *, seed: int = 0) -> None:

@@ -16,12 +16,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, LedgerError, TacitError, count
-from tacit.methods.basis import UNIT, plural_of
+from tacit.errors import BadInput, ExcessiveNoise, LedgerError, TacitError, count
+from tacit.methods.basis import plural_of
 from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
 from tacit.methods.case import Case
 from tacit.methods.intervals import sampling_deviation
-from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
+from tacit.methods.neighbours import (
+    ENDS,
+    EXAMPLE,
+    Neighbours,
+    opposite_ends,
+    unit_space,
+    with_second_column,
+)
 from tacit.methods.observed import (
     AT_ONCE,
     CHOSEN,
@@ -30,13 +37,18 @@ from tacit.methods.observed import (
     ObservedTrials,
     confirm,
     confirmations,
+    describe_constraint,
+    is_contradicted,
+    list_rivals,
     simultaneous_deviation,
 )
 from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
+from tacit.methods.warm_start import WarmStart, read_public
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Release, digest_document
+from tacit.privacy.units import VALIDATION as UNIT
 from tacit.run.evaluate import is_elsewhere, result, submit_losses
 from tacit.run.folder import lock_folder
 from tacit.run.loop import run_trials
@@ -47,9 +59,11 @@ from tacit.space import Params
 if TYPE_CHECKING:
     import optuna
 
-    from tacit.methods.sampler import KnownNoiseSampler
-    from tacit.metrics.reading import Reading
+    from tacit.data.metrics.reading import Reading
+    from tacit.methods.sampler import ModelSampler
 
+RACE = 20  # one trial in so many looks again at what would be the answer, before one is chosen
+WARM = 4  # trials before the model proposes, where public trials are known
 LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 EXACT_SCORES = "the search saw exact scores of the validation records"
 
@@ -63,7 +77,7 @@ def random(task: Task) -> Release[Tuned]:
     """Uniform settings, or members of a list of candidates."""
     from tacit.methods.sampler import ScatterSampler
 
-    def sampler(task: Task, variance: float) -> KnownNoiseSampler:
+    def sampler(task: Task, variance: float) -> ModelSampler:
         return ScatterSampler(task.space, variance, candidates=task.list_candidates(), seed=task.seed)
 
     return search_privately(task, "random", sampler, confirmations(task.trials))
@@ -75,7 +89,7 @@ def grid(task: Task) -> Release[Tuned]:
 
     points = task.space.grid_within(task.trials - confirmations(task.trials))
 
-    def sampler(task: Task, variance: float) -> KnownNoiseSampler:
+    def sampler(task: Task, variance: float) -> ModelSampler:
         return ListSampler(task.space, variance, points, seed=task.seed)
 
     return search_privately(task, "grid", sampler, task.trials - len(points))
@@ -117,25 +131,42 @@ def refuse_loud_noise(terms: ObservationTerms, accepted: bool, width: float | No
         if useful < high - low:
             among += f", whose means are no further apart than {useful:.3g}"
         plural = plural_of(terms.basis)
-        raise BadInput(
+        raise ExcessiveNoise(
             f"each of {terms.trials} evaluations over {terms.records} {plural} would carry noise of standard deviation "
             f"{noise:.3g}, on {among}: little better than a random choice. Use more {plural}, a larger budget, fewer "
             "trials or method 'pool'; or accept it with accept_noise=True (--yes). Nothing was spent"
         )
 
 
-def model_sampler(task: Task, variance: float, first: int = 0) -> KnownNoiseSampler:
+def model_sampler(task: Task, variance: float, first: int = 0) -> ModelSampler:
     """A Gaussian process over the space of the task, or over its candidates."""
-    from tacit.methods.sampler import KnownNoiseSampler
+    from tacit.methods.sampler import ModelSampler
 
-    startup, listed = min(task.trials, max(4, min(10, task.trials // 4))), task.list_candidates()
-    return KnownNoiseSampler(task.space, variance, startup=startup, candidates=listed, seed=task.seed, first=first)
+    trials, listed = task.trials, task.list_candidates()
+    startup, race = min(trials, max(4, min(10, trials // 4))), trials - confirmations(trials) - trials // RACE
+    sign = 1.0 if task.objective.higher_is_better else -1.0
+    known = read_public(task.public, task.space) if task.public is not None else []
+    public = WarmStart(task.space, known, sign) if known else None
+    if public is not None:
+        startup = min(startup, WARM)
+    asked: dict[str, Any] = {
+        "public": public,
+        "startup": startup,
+        "candidates": listed,
+        "seed": task.seed,
+        "first": first,
+        "race": race,
+    }
+    if task.constraint is not None:  # both columns have the same noise in units of their widths
+        (low, high), (least, most) = task.objective.bounds, task.constraint.bounds
+        asked |= {"constraint": task.constraint, "margin_noise": variance * ((most - least) / (high - low)) ** 2}
+    return ModelSampler(task.space, variance, **asked)
 
 
 def search_privately(
     task: Task,
     method: str,
-    make_sampler: Callable[[Task, float], KnownNoiseSampler],
+    make_sampler: Callable[[Task, float], ModelSampler],
     keep: int,
     *,
     terms: ObservationTerms | None = None,
@@ -146,9 +177,14 @@ def search_privately(
     ``narrow`` may make a draw of its own first, which ``terms`` pay for too, and give the task a smaller space.
     """
     objective = task.objective
+    if task.constraint is not None and isinstance(task.space, TrialSpace):
+        raise BadInput(
+            "with a constraint, method 'observed' needs a space of named parameters, not a function: name them, or use "
+            "method 'pool'. Nothing was spent"
+        )
     if terms is None:
         o = objective
-        terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis)
+        terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis, task.constraint)
     refuse_loud_noise(terms, task.accept_noise, objective.useful_width)
     from tacit.run.study import SEARCH, confirmed_choice, describe_search, observed_trials, open_study, round_times
 
@@ -182,10 +218,14 @@ def search_privately(
             distributions = distributions_of(study, params)
         confirm(observations, objective, distributions, params, executor=executor, done=tell)
         observations.await_others()
-        if (first := confirmed_choice(study)) is not None:  # of processes that end at once, each may have chosen
-            params = first
-        else:  # what all observations say, to a model without a past of its own
+        # Of processes that end at once, each may have chosen: the first that was confirmed is the choice of all.
+        first = confirmed_choice(study)
+        rivals = [] if first is None else list_rivals(first, observed_trials(study), task.constraint)
+        if first is None or is_contradicted(first, rivals, variance, objective.higher_is_better):
+            # What all observations say, to a model without a past of its own.
             params, answer = (sampler if branching else make_sampler(task, variance)).answer(study)
+        else:
+            params = first
         round_times(study)
         release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:
@@ -200,7 +240,7 @@ def _width(task: Task) -> int:
     return count("at_once", task.at_once or getattr(task.executor, "_max_workers", None) or 1)
 
 
-def _choose(study: optuna.Study, sampler: KnownNoiseSampler) -> tuple[Params, Any]:
+def _choose(study: optuna.Study, sampler: ModelSampler) -> tuple[Params, Any]:
     """The parameters to answer with, chosen once and before they are confirmed, and what the model expects of them."""
     from tacit.run.study import observed_trials
 
@@ -231,7 +271,8 @@ def _release(
     deviation = simultaneous_deviation(score, params, observed, observations.mechanism.scale)
     fresh = confirmed_values(study, params)
     if fresh:
-        score, deviation = sum(fresh) / len(fresh), observations.mechanism.scale / math.sqrt(len(fresh))
+        score = sum(value for value, _ in fresh) / len(fresh)
+        deviation = observations.mechanism.scale / math.sqrt(len(fresh))
         many = f"the mean of {len(fresh)} observations" if len(fresh) > 1 else "one observation"
         source = f"{many} made after the choice"
     low, high = bounds = observations.terms.bounds
@@ -244,7 +285,7 @@ def _release(
         deviation=deviation,
         noise=observations.mechanism.scale,
         trials=observed,
-        details={"score": source},
+        details={"score": source, **describe_constraint(params, observed, fresh, observations)},
         sampling=sampling_deviation(score, 1.96 * deviation, bounds, observations.terms.records),
         settings=observations.terms.hidden + len(observed) - len(fresh),
         reading=reading,
@@ -314,7 +355,24 @@ def neighbours(trials: int = 4, records: int = 20) -> Neighbours:
     """One record at either end of the bounds: its losses move every observation as far as they can."""
 
     def outputs(value: Tuned) -> list[float]:
-        return [*(t["value"] for t in value.trials), float(value.score or 0.0), value.params["x"]]
+        return [*(t["value"] for t in value.trials), float(value.loss or 0.0), value.params["x"]]
 
     about = f"{trials} trials over {records} records, all that it releases; {ENDS}"
     return Neighbours(about, Budget.gdp(2.0), opposite_ends(records), unit_space(), records, trials, outputs)
+
+
+def constrained_neighbours(trials: int = 4, records: int = 20) -> Neighbours:
+    """The same with a constraint: the record's second column moves as far as its losses do."""
+    plain = neighbours(trials, records)
+
+    def outputs(value: Tuned) -> list[float]:
+        return [*plain.outputs(value), *(t["constraint"] for t in value.trials), value.details["constraint"]["value"]]
+
+    both = with_second_column(plain.objectives)
+    about = f"{plain.about}; so does its value of a constrained metric"
+    return replace(plain, about=about, objectives=both, outputs=outputs, arguments={"constraint": EXAMPLE})
+
+
+def observed_neighbours() -> Neighbours:
+    """Without a constraint and with one."""
+    return replace(neighbours(), others=(constrained_neighbours(),))

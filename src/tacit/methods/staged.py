@@ -18,6 +18,7 @@ import numpy as np
 
 from tacit.errors import BadInput, count, probability
 from tacit.methods.basis import premises_of, unit_of
+from tacit.methods.branching import TrialSpace
 from tacit.methods.case import Case
 from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.observed import Observations, ObservationTerms, confirmations
@@ -112,15 +113,18 @@ def run(task: Task) -> Release[Tuned]:
         task.trials,
         o.direction,
         o.basis,
-        share,
-        len(listed),
-        half_width,
-        digest(listed),
+        share=share,
+        pool=len(listed),
+        half_width=half_width,
+        listed=digest(listed),
     )
 
     def narrow(task: Task, observations: Observations) -> Task:
         winner = _draw_region(task, observations, terms, listed)
-        return task if winner is None else replace(task, space=box_around(task.space, winner, half_width))
+        if winner is None:
+            return task
+        space = task.space.branch_at(winner) if isinstance(task.space, TrialSpace) else task.space
+        return replace(task, space=box_around(space, winner, half_width))
 
     sampler = partial(model_sampler, first=1)
     return search_privately(task, "staged", sampler, confirmations(task.trials), terms=terms, narrow=narrow)
@@ -208,7 +212,7 @@ def neighbours(trials: int = 3, records: int = 20) -> Neighbours:
     """One record whose losses move one half of the space up and the other down, as far as they can."""
 
     def outputs(value: Tuned) -> list[float]:
-        return [*(t["value"] for t in value.trials), float(value.score or 0.0), value.params["x"]]
+        return [*(t["value"] for t in value.trials), float(value.loss or 0.0), value.params["x"]]
 
     about = (
         f"a pool of 2 and {trials} trials over {records} records, all that it releases; every loss of one record goes "

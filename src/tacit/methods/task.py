@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.data.identity import DataIdentity
 from tacit.errors import BadInput, count
-from tacit.identity import DataIdentity
+from tacit.methods.constraint import Constraint
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Source
@@ -42,6 +43,8 @@ class Task:
     noise: Source = EXACT
     options: Mapping[str, Any] = field(default_factory=dict)
     data: DataIdentity | None = None
+    public: Any = None
+    constraint: Constraint | None = None
 
     def __post_init__(self) -> None:
         if count("trials", self.trials) > MOST_TRIALS:
@@ -55,12 +58,6 @@ class Task:
         if self.ledger is not None and self.noise.simulated:
             raise BadInput(
                 "simulated noise has no guarantee, so it is not charged to a ledger; leave out one of the two"
-            )
-
-        if getattr(self.noise, "distance", 0.0):
-            raise BadInput(
-                "noise drawn in bulk is near the exact law, which the guarantee of a search does not count: leave "
-                "noise out, and it is drawn exactly. Nothing was spent"
             )
 
     @property

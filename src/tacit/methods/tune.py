@@ -8,12 +8,14 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.data.identity import DataIdentity, data_of, identify
 from tacit.errors import BadInput, TacitError, choice, is_storage_error
-from tacit.identity import DataIdentity, data_of, identify
+from tacit.methods.auto import resolve
 from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
-from tacit.methods.registry import METHODS
+from tacit.methods.constraint import Constraint
+from tacit.methods.registry import AUTO, METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, warn_of_weakness
@@ -37,7 +39,7 @@ def tune(
     bounds: tuple[float, float] | None = None,
     groups: Any = None,
     direction: str = "minimize",
-    method: str = "observed",
+    method: str = AUTO,
     candidates: Sequence[Params] | int | None = None,
     ledger: LedgerLike = None,
     storage: Any = None,
@@ -51,6 +53,8 @@ def tune(
     seed: int = 0,
     noise: Source = EXACT,
     data: str | DataIdentity | None = None,
+    public: Any = None,
+    constraint: Any = None,
     **options: Any,
 ) -> Release[Tuned]:
     """Tune on private records and release the best parameters and their score.
@@ -64,14 +68,28 @@ def tune(
     no records and bounds. ``data`` names the data that the losses are of: a study that was begun on other data is then
     refused.
 
+    ``public`` are trials of public or synthetic data, or of an earlier release, which method "observed" begins with, at
+    no cost: pairs of parameters and value, a study of Optuna, or a release. Their level and spread may be others.
+
+    ``constraint``, ("recall", ">=", 0.8) or ("cost", "<=", 3.0, (0.0, 10.0)) with public bounds of one record's value,
+    names a second private metric: the objective returns two columns, losses and this metric's values, shape (records,
+    2), and the answer is the best setting whose mean of the second column is likely to keep to it. Methods "observed"
+    and "pool"; what the answer reaches, with its noise, is in ``details["constraint"]``. The budget is for both.
+
     Where the records are too many for one machine, or must stay where they are: ``train(params)`` makes a model here,
     once a trial, ``objective(model, frame)`` gives one loss for each record of a frame, and ``records`` says where they
     are: a pattern of Parquet files, a Dask DataFrame, a Ray Dataset or ``tacit.Shards``. ``cluster`` is a Dask client,
     an address, "ray" or an executor. The release is the same, to the last bit. ``train`` may hand its work to the
     cluster, and return the future of a model.
 
-    Guarantee. method="observed" (default), "random", "grid" and "gibo": mu-GDP for one validation record replaced,
-    unconditional, for everything that is released or written, the whole study included. "kusner1" and "kusner2" are
+    ``method="auto"``, the default, takes ``trials`` as the most evaluations that are allowed, and chooses among
+    "observed", "pool", "staged" and "gibo", and how many evaluations, by regrets that were measured. ``tacit.plan``
+    names the same choice with its reason. It depends on public numbers alone, and the guarantee is that of the method
+    chosen, which the release names.
+
+    Guarantee. method="observed", "random", "grid", "staged" and "gibo": mu-GDP for one validation record replaced,
+    unconditional, for everything that is released or written, the whole study included; "pool" too, pure epsilon where
+    the budget is an epsilon. "kusner1" and "kusner2" are
     conditional on a Gaussian-process model; "kusner3" is pure epsilon, given true Lipschitz constants; "nonprivate" has
     none. With ``groups`` the unit is one person replaced, with all their rows. What the model was trained on is not
     protected by any of them.
@@ -90,9 +108,11 @@ def tune(
     >>> abs(release.value.params["x"] - 0.3) < 0.25, release.guarantee.unconditional
     (True, True)
     """
-    chosen = METHODS[choice("method", method, tuple(METHODS))]
+    choice("method", method, (AUTO, *METHODS))
+    limit = Constraint.read(constraint)
+    columns = 1 if limit is None else 2
     task = Task(
-        make_objective(objective, records, bounds, direction, groups, train=train, cluster=cluster),
+        make_objective(objective, records, bounds, direction, groups, train=train, cluster=cluster, columns=columns),
         as_space(space, method, candidates),
         budget,
         trials,
@@ -109,7 +129,12 @@ def tune(
         noise=noise,
         options=options,
         data=identify(data) or data_of(objective),
+        public=public,
+        constraint=limit,
     )
+    if method == AUTO:
+        method, task = resolve(task)
+    chosen = METHODS[method]
     chosen.check(task)
     if not noise.simulated:
         warn_of_weakness(budget, task.objective.records)
@@ -128,7 +153,7 @@ def as_space(space: Mapping[str, Any] | Space | Callable[[Any], Any], method: st
     """Named parameters, or a function of a trial for the methods that can follow one."""
     if not callable(space):
         return Space(space)
-    if method not in BRANCHING:
+    if method not in (AUTO, *BRANCHING):
         raise BadInput(
             f"a function of a trial as space works with method {' or '.join(BRANCHING)}, got method={method!r}: it "
             "needs named parameters, {'rate': tacit.Float(1e-3, 1.0, log=True), ...}. Nothing was spent"

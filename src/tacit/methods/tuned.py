@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.data.metrics.reading import Reading
 from tacit.methods.intervals import reach_new_data
 from tacit.methods.registry import METHODS
-from tacit.metrics.reading import Reading
 from tacit.privacy.release import plain
 
 LATER = ("law", "sampling", "settings", "reading")
@@ -19,19 +19,19 @@ NOISE = "noise of privacy"
 class Tuned:
     """The chosen parameters, their score where there is one, and what else was released on the way.
 
-    ``deviation`` is the standard deviation of the score as the method knows it; ``noise`` that of one noisy
-    observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds what a
-    method adds, such as the bounds of its theorems. ``law`` is that of the score's noise, "gaussian" or "laplace",
-    where the method has both. ``sampling`` bounds the standard deviation of the score over data sets of so many
-    records: for new data it counts besides the noise; so does that the best of ``settings`` was chosen on the same
-    records. ``reading`` says how the score, a mean loss, is read as the
-    metric that was asked for: ``metric_score`` is that.
+    ``loss`` is the mean loss, within the bounds: what was minimised. ``score`` is the same in the metric that was asked
+    for, by ``reading``. ``deviation`` is the standard deviation of the loss as the method knows it; ``noise`` that of
+    one noisy observation. ``trials`` are released observations: [{"params": ..., "value": ...}, ...]. ``details`` holds
+    what a method adds, such as the bounds of its theorems. ``law`` is that of the loss's noise, "gaussian" or
+    "laplace", where the method has both. ``sampling`` bounds the standard deviation of the loss over data sets of so
+    many records: for new data it counts besides the noise; so does that the best of ``settings`` was chosen on the same
+    records. ``earlier`` marks a document of a release that called the loss its score: it keeps its digest.
     """
 
     __released__ = True
 
     params: dict[str, Any]
-    score: float | None
+    loss: float | None
     method: str
     direction: str
     deviation: float | None = None
@@ -42,28 +42,34 @@ class Tuned:
     sampling: float | None = None
     settings: int = 0
     reading: Reading | None = None
+    earlier: bool = field(default=False, repr=False)
 
     @property
     def metric(self) -> str:
-        """What the score is read as: the name of a metric, or "score"."""
+        """What the score is: the name of a metric, or "score"."""
         return self.reading.name if self.reading is not None else "score"
 
     @property
-    def metric_score(self) -> float | None:
-        """The score in the metric that was asked for.
+    def score(self) -> float | None:
+        """The metric that was asked for, in its own units; the loss where no metric was named.
 
-        >>> Tuned({}, 0.25, "pool", "minimize", reading=Reading("accuracy", 1.0, -1.0, higher=True)).metric_score
+        >>> Tuned({}, 0.25, "pool", "minimize", reading=Reading("accuracy", 1.0, -1.0, higher=True)).score
         0.75
         """
-        return self.score if self.score is None or self.reading is None else self.reading.read(self.score)
+        return self.loss if self.loss is None or self.reading is None else self.reading.read(self.loss)
 
     @property
     def half_width(self) -> float | None:
-        """Of the score's 95% interval: by the method's noise, Laplace or Gaussian.
+        """Of the score's 95% interval, by the noise alone.
 
         >>> round(Tuned({}, 0.5, "kusner1", "minimize", deviation=1.0).half_width or 0, 3)
         2.118
         """
+        return next((wide for _, wide in self.intervals()), None)
+
+    @property
+    def loss_half_width(self) -> float | None:
+        """Of the loss's 95% interval: by the method's noise, Laplace or Gaussian."""
         if self.deviation is None:
             return None
         return self.deviation * (math.log(20) / math.sqrt(2) if self._laplace else 1.96)
@@ -73,63 +79,57 @@ class Tuned:
         known = METHODS.get(self.method)
         return self.law == "laplace" if self.law else known is not None and known.laplace
 
-    @property
-    def new_data_half_width(self) -> float | None:
-        """Of the 95% interval for the mean loss on new data: noise, sampling error and the luck of the choice.
-
-        >>> round(Tuned({}, 0.5, "observed", "minimize", deviation=3.0, sampling=4.0).new_data_half_width or 0, 2)
-        9.8
-        """
-        if self.deviation is None or self.sampling is None:
-            return None
-        return reach_new_data(self.deviation, self.sampling, max(1, self.settings), laplace=self._laplace)
-
-    def metric_intervals(self) -> list[tuple[str, float]]:
-        """What ``metric_score`` may be off by, at 95%, and what each is about."""
-        if self.reading is None or self.score is None:
-            return self.intervals()
-        rates = " and class rates" if self.reading.spread else ""
-        return [
-            (f"{what}{rates}" if what == NOISE else what, self.reading.reach(self.score, wide))
-            for what, wide in self.intervals()
-        ]
-
     def intervals(self) -> list[tuple[str, float]]:
-        """What the score may be off by, at 95%, and what each is about."""
-        if self.half_width is None:
+        """What the score may be off by, at 95%, and what each is about; the last one is for new data.
+
+        >>> released = Tuned({}, 0.5, "observed", "minimize", deviation=3.0, sampling=4.0)
+        >>> [round(wide, 2) for _, wide in released.intervals()]
+        [5.88, 7.84, 9.8]
+        """
+        if self.loss is None or self.loss_half_width is None or self.deviation is None:
             return []
-        if self.sampling is None or self.new_data_half_width is None:
-            return [(NOISE, self.half_width)]
-        luck = f" and the luck of the best of {self.settings:,} settings" if self.settings > 1 else ""
-        return [
-            (NOISE, self.half_width),
-            ("sampling of the records, at most", 1.96 * self.sampling),
-            (f"both{luck}, for new data", self.new_data_half_width),
-        ]
+        parts = [(NOISE, self.loss_half_width)]
+        if self.sampling is not None:
+            luck = f" and the luck of the best of {self.settings:,} settings" if self.settings > 1 else ""
+            new = reach_new_data(self.deviation, self.sampling, max(1, self.settings), laplace=self._laplace)
+            parts += [("sampling of the records, at most", 1.96 * self.sampling), (f"both{luck}, for new data", new)]
+        if self.reading is None:
+            return parts
+        rates = " and class rates" if self.reading.spread else ""
+        return [(what + rates * (what == NOISE), self.reading.reach(self.loss, wide)) for what, wide in parts]
 
     @property
     def _against(self) -> str:
         """A word where the score is not better than what is reached without a model, as far as it is known."""
         assert self.reading is not None
-        if self.metric_score is None or self.reading.baseline is None:
+        if self.score is None or self.reading.baseline is None:
             return ""
-        better = (self.metric_score - self.reading.baseline) * (1 if self.reading.higher else -1)
-        wide = max([w for _, w in self.metric_intervals()], default=0.0)
+        better = (self.score - self.reading.baseline) * (1 if self.reading.higher else -1)
+        wide = max([w for _, w in self.intervals()], default=0.0)
         return "" if better > wide else ". The model is not shown to be better"
 
     def __str__(self) -> str:
         """The parameters, the score and what it may be off by, in lines."""
-        width = max([len(self.metric), len("to beat"), *map(len, self.params)])
+        limit = self.details.get("constraint")
+        width = max([len(self.metric), len("to beat"), *map(len, self.params), len(limit["name"]) if limit else 0])
         lines = ["Released", *(f"  {name:{width}}  {_few_digits(v)}" for name, v in self.params.items())]
         if self.score is not None:
-            lines.append(f"  {self.metric:{width}}  {self.metric_score:.4g}")
-            lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.metric_intervals()]
+            lines.append(f"  {self.metric:{width}}  {self.score:.4g}")
+            lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.intervals()]
             if self.reading is not None and self.reading.baseline is not None:
                 lines.append(
                     f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}{self._against}"
                 )
             if self.reading is not None and self.reading.about:
                 lines.append(f"  {self.metric}: {self.reading.about}")
+        if limit:
+            wide, beyond = 1.96 * limit["deviation"], limit["value"] - limit["bound"]
+            beyond *= 1 if limit["relation"] == ">=" else -1
+            kept = "kept" if beyond >= wide else "not kept" if beyond <= -wide else "not shown to be kept"
+            lines.append(f"  {limit['name']:{width}}  {limit['value']:.4g}")
+            lines.append(
+                f"  {'':{width}}  ± {wide:.2g} (95%): {NOISE}; {limit['relation']} {limit['bound']:g} is {kept}"
+            )
         if self.noise is not None:
             many = f"{len(self.trials)} observation{'' if len(self.trials) == 1 else 's'}"
             lines.append(f"  noise of one observation: standard deviation {self.noise:.2g}, {many}")
@@ -137,12 +137,20 @@ class Tuned:
 
     def to_json(self) -> dict[str, Any]:
         """Fields that came after the first release are left out where they say nothing: its digests stay."""
-        return {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
+        made = {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
+        loss = made.pop("loss")
+        made.pop("earlier", None)
+        if self.earlier or self.reading is None:
+            return {**made, "score": loss}
+        return {**made, "score": self.score, "loss": loss}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Tuned:
-        said = document.get("reading")
-        return cls(**{**document, "reading": Reading(**said) if isinstance(said, dict) else said})
+        given = dict(document)
+        score, said = given.pop("score"), given.pop("reading", None)
+        earlier = bool(said) and "loss" not in given
+        given = {"loss": score, **given, "reading": Reading(**said) if isinstance(said, dict) else said}
+        return cls(**given, earlier=earlier)
 
 
 def _few_digits(value: Any) -> str:

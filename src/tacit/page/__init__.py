@@ -1,6 +1,8 @@
 """The frame and the look of every page: one HTML file that asks for nothing, reads in the dark, prints, fits a phone.
 
-Colours are those of Okabe and Ito, told apart by every kind of colour vision; nothing is said by colour alone.
+Pages are Jinja2 templates with automatic escaping: a block of a template is a named part of its page. Macros that
+several templates share are in ``ui.html``. Colours are those of Okabe and Ito, which every kind of colour vision can
+tell apart; nothing is said by colour alone.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from html import escape
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from tacit.files import write_file
 
@@ -34,8 +39,13 @@ SHORT = 24  # letters of a figure that stays on one line
 class Page:
     """A page in named parts, so that one part can change while somebody reads another.
 
-    ``parts`` are HTML, by the id of their section; whoever makes them escapes what they show. ``data`` is for
-    ``script`` to read. A page without a script holds none.
+    Attributes:
+        title: Of the document.
+        parts: HTML by the id of its section, as ``render_parts`` makes it.
+        script: The page's program; a page without one holds none.
+        data: What the script reads.
+        over: The line above the page.
+        asks: Whether the script makes requests to where the page came from.
     """
 
     title: str
@@ -43,49 +53,77 @@ class Page:
     script: str = ""
     data: Any = None
     over: str = "tacit"
-    asks: bool = False  # its script makes requests to where it came from
+    asks: bool = False
 
     def html(self, *, live: str = "", home: str = "") -> str:
-        """The page as one file. With ``live``, an address beside it, it asks there for what changed.
+        """The page as one file.
 
-        ``home`` is the address of the page that lists it.
+        Args:
+            live: An address beside the page, which it asks for what changed.
+            home: The address of the page that lists it.
         """
         from tacit import __version__
 
         scripts = [s for s in (self.script, asset("live.js") if live else "") if s]
-        head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         rules = policy(scripts, connect=bool(live) or self.asks, framed=False)
-        head += f'<meta http-equiv="Content-Security-Policy" content="{rules}"><title>{escape(self.title)}</title>'
-        head += f'<meta name="live" content="{escape(live)}">' if live else ""
-        back = f'<a class="screen" href="{escape(home)}">all runs</a> · ' if home else ""
-        body = [
-            f'<p class="over">{back}{escape(self.over)}</p>',
-            '<p id="live" role="status" class="who screen"></p>' * bool(live),
-        ]
-        for name, html in self.parts.items():
-            body.append(f'<section id="{escape(name)}" data-mark="{_short(html)}">{html}</section>')
-        body.append(f"<footer>Made by tacit {escape(__version__)}.</footer>")
-        if self.data is not None:
-            body.append(f'<script type="application/json" id="data">{embed_json(self.data)}</script>')
-        text = "\n".join([*body, *(f"<script>{s}</script>" for s in scripts)])
-        start = f'<body data-shape="{self.shape}">' if live else "<body>"
-        head += f"<style>{STYLE}</style>"
-        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n{start}\n{text}\n</body></html>\n'
+        return (
+            environment()
+            .get_template("frame.html")
+            .render(
+                page=self,
+                live=live,
+                home=home,
+                policy=Markup(rules),
+                style=Markup(STYLE),
+                scripts=[Markup(s) for s in scripts],
+                data=None if self.data is None else Markup(embed_json(self.data)),
+                version=__version__,
+            )
+        )
 
     @property
     def shape(self) -> str:
         """What a page cannot change while it is read: which parts it has and what it does."""
-        return _short(json.dumps([list(self.parts), self.script]))
+        return short_hash(json.dumps([list(self.parts), self.script]))
 
     def to_json(self) -> dict[str, Any]:
         """What a page that is being read asks for: its parts, each with a mark that tells whether it changed."""
-        parts = {name: [_short(html), html] for name, html in self.parts.items()}
+        parts = {name: [short_hash(html), html] for name, html in self.parts.items()}
         document = {"shape": self.shape, "title": self.title, "parts": parts, "data": self.data}
-        return {**document, "mark": _short(json.dumps(document))}
+        return {**document, "mark": short_hash(json.dumps(document))}
 
     def write(self, path: str | Path) -> Path:
         """Write the page and return its path."""
         return write_file(path, self.html())
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """Jinja2 with automatic escaping; a name that a template lacks is an error, not an empty text."""
+    made = Environment(
+        loader=PackageLoader("tacit", "page/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": number, "prose": prose, "cell": cell, "short_hash": short_hash, "breaks": breaks}
+    made.filters["indented_json"] = lambda document: json.dumps(document, indent=1)
+    made.globals["ui"] = made.get_template("ui.html").module
+    return made
+
+
+def ui() -> Any:
+    """The macros that templates share, to be called from Python: ``ui().table(...)`` returns Markup."""
+    return environment().globals["ui"]
+
+
+def render_parts(template: str, **values: Any) -> dict[str, Markup]:
+    """The blocks of a template, in its order, as the parts of a page; blocks without content are left out."""
+    loaded = environment().get_template(template)
+    context = loaded.new_context(values)
+    parts = {name: Markup("".join(block(context)).strip()) for name, block in loaded.blocks.items()}
+    return {name: html for name, html in parts.items() if html}
 
 
 def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True) -> str:
@@ -96,7 +134,8 @@ def policy(scripts: Iterable[str], *, connect: bool = False, framed: bool = True
     return "; ".join(rules + ["frame-ancestors 'none'"] * framed)  # a header only: a meta element may not say it
 
 
-def _short(text: str) -> str:
+def short_hash(text: str) -> str:
+    """Twelve letters that differ where texts differ."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -114,67 +153,22 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
-def table(
-    heads: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    *,
-    name: str = "",
-    words: Sequence[str] = (),
-    long: Sequence[str] = (),
-) -> str:
-    """A table of values; columns named in ``words`` are text, the others stand to the right; ``long`` ones may wrap.
-
-    >>> table(["a"], [[0.5]]).count('<td class="n">0.5</td>')
-    1
-    """
-    side = [' class="long"' if h in long else "" if h in words else ' class="n"' for h in heads]
-    head = "".join(f'<th scope="col"{s}>{escape(h)}</th>' for h, s in zip(heads, side, strict=True))
-    body = []
-    for k, row in enumerate(rows):
-        cells = "".join(f"<td{s}>{cell(c)}</td>" for c, s in zip(row, side, strict=True))
-        body.append(f'<tr id="{name}-{k}">{cells}</tr>' if name else f"<tr>{cells}</tr>")
-    own = f' id="{name}"' if name else ""
-    return f'<div class="wide"><table{own}><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+def cell(value: Any) -> Markup:
+    """A value in a table: Markup as it is, text and numbers escaped."""
+    return value if isinstance(value, Markup) else prose(number(value))
 
 
-@dataclass(frozen=True)
-class Html:
-    """Text that is HTML already."""
-
-    text: str
-
-
-def cell(value: Any) -> str:
-    return value.text if isinstance(value, Html) else prose(number(value))
-
-
-def prose(text: str) -> str:
+def prose(text: str) -> Markup:
     """Text as HTML in which no number breaks across lines, nor what it is the value of.
 
     >>> prose("epsilon = 1, delta = 1e-06 & more")
-    '<span class="nobreak">epsilon = 1, delta = 1e-06</span> &amp; more'
+    Markup('<span class="nobreak">epsilon = 1, delta = 1e-06</span> &amp; more')
     """
-    return NUMBERS.sub(r'<span class="nobreak">\g<0></span>', escape(text))
+    return Markup(NUMBERS.sub(r'<span class="nobreak">\g<0></span>', str(escape(text))))
 
 
-def pairs(rows: Iterable[tuple[str, Any]]) -> str:
-    """Names and values, one below the other."""
-    cells = "".join(f'<tr><th scope="row">{escape(k)}</th><td class="n">{cell(v)}</td></tr>' for k, v in rows)
-    return f"<table>{cells}</table>"
-
-
-def figures(rows: Iterable[tuple[str, Any]]) -> str:
-    """A few numbers, large; none is broken across lines.
-
-    >>> 'class="nobreak"' in figures([("score", "0.29 ± 0.02 (95%)")])
-    True
-    """
-    cells = "".join(f"<div><dt>{escape(k)}</dt>{_figure(v)}</div>" for k, v in rows)
-    return f'<dl class="figures">{cells}</dl>'
-
-
-def _figure(value: Any) -> str:
-    short = not isinstance(value, str) or (len(value) <= SHORT and any(c.isdigit() for c in value))
-    if isinstance(value, Html) or not short:
-        return f"<dd>{cell(value)}</dd>"
-    return f'<dd class="nobreak">{escape(number(value))}</dd>'
+def breaks(value: Any) -> bool:
+    """Whether a figure may break across lines: Markup, long text, and text without a number may."""
+    if isinstance(value, Markup):
+        return True
+    return isinstance(value, str) and not (len(value) <= SHORT and any(c.isdigit() for c in value))

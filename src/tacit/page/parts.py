@@ -1,44 +1,37 @@
-"""Parts that several pages share: a guarantee in words, a ledger, a run's progress."""
+"""Parts that several pages share: a guarantee in words, a ledger, where a release comes from."""
 
 from __future__ import annotations
 
 import math
 import re
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from tacit.charts.bars import bar_of_parts
 from tacit.charts.operating import operating
 from tacit.errors import TacitError
-from tacit.page import Html, figures, number, pairs, prose, table
+from tacit.page import ui
+from tacit.page.cover import Cover, Worth
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
 from tacit.privacy.release import digest, plain
+from tacit.privacy.room import shares_used
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
+RATES = [k / 100 for k in (0, 0.1, 0.3, 1, 2, 3, 5, 8, 12, *range(16, 100, 4), 99.9)]  # of false positives
 
-def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> str:
-    """The class of a guarantee at a glance, its figures, and what they mean in words."""
-    kind = guarantee.kind
-    shown = f'<h2>{escape(title)}</h2><p><span class="kind {kind}">{kind}</span></p>'
-    quoted = guarantee.quoted()
-    if quoted is not None:
-        rows = [("epsilon", quoted[0]), ("delta", quoted[1] or "0"), ("protects", guarantee.unit)]
-        shown += figures(rows)
-    shown += f"<p>{prose(str(guarantee))}</p>"
-    for told, listed in (("It assumes", guarantee.assumptions), ("Your code must see to it that", guarantee.premises)):
-        if listed:
-            shown += f"<p>{told}:</p><ul>{''.join(f'<li>{escape(a)}</li>' for a in listed)}</ul>"
+
+def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> Markup:
+    """The class of a guarantee at a glance, its figures, what they mean in words and as an operating curve."""
+    curve = ""
     if guarantee.budget is not None:
-        places = [k / 100 for k in (0, 0.1, 0.3, 1, 2, 3, 5, 8, 12, *range(16, 100, 4), 99.9)]
-        curve = [(a, guarantee.power(a)) for a in places]
         here = guarantee.power()
-        shown += f"<figure>{operating([*curve, (1.0, 1.0)], (ALARMS, here), f'{at_most(100 * here, 3)}%')}"
-        told = "How often an attacker who accepts so many false alarms is right, at most."
-        shown += f"<figcaption>{told}</figcaption></figure>"
-    return shown
+        points = [*((rate, guarantee.power(rate)) for rate in RATES), (1.0, 1.0)]
+        curve = operating(points, (ALARMS, here), f"{at_most(100 * here, 3)}%")
+    return Markup(ui().guarantee(guarantee, title, Markup(curve)))
 
 
 def find_changes(certificate: dict[str, Any], ledger: Ledger | None = None) -> list[str]:
@@ -74,67 +67,39 @@ def _near(a: Any, b: Any) -> bool:
     return isinstance(a, (int, float)) and isinstance(b, (int, float)) and math.isclose(a, b, rel_tol=1e-6)
 
 
-def changes_part(certificate: dict[str, Any], ledger: Ledger | None = None) -> str:
-    """A warning above everything else, where a certificate is not what was written."""
-    found = find_changes(certificate, ledger)
-    if not found:
-        return ""
-    listed = "".join(f"<li>{escape(f)}</li>" for f in found)
-    told = "Do not rely on anything on this page: this certificate was changed after it was written"
-    return f'<div class="who"><p>{told}.</p><ul>{listed}</ul></div>'
-
-
-def origin_part(about: Any) -> str:
+def origin_part(about: Any) -> Markup:
     """Of which data a release is, when and by what it was made: what a certificate says of it."""
     if not isinstance(about, dict):
-        return ""
-    data, left = (found if isinstance(found := about.get(k), dict) else {} for k in ("data", "left"))
+        return Markup()
+    data, left = (part if isinstance(part := about.get(k), dict) else {} for k in ("data", "left"))
     sizes = [f"{data[k]:,} {k}" for k in ("rows", "columns") if isinstance(data.get(k), int)]
     rows = [
         ("data", ", ".join([str(data["name"]), *sizes]) if data.get("name") else ""),
         ("predicts", data.get("target") or ""),
         ("with", data.get("use") or ""),
         ("made", f"{str(about.get('date', ''))[:16].replace('T', ' ')} UTC, by tacit {about.get('version', '')}"),
-        ("command", Html(f"<code>{escape(str(about['command']))}</code>") if about.get("command") else ""),
+        ("command", Markup("<code>{}</code>").format(about["command"]) if about.get("command") else ""),
         ("ledger had left", left.get("words") or ""),
     ]
-    return pairs([(k, v) for k, v in rows if v])
+    return Markup(ui().pairs([(k, v) for k, v in rows if v]))
 
 
 EXPOSED = (
-    "What the models were trained on: whoever sees the released settings may learn of those rows, and a model fitted "
-    "on them may reveal them",
-    "How many records there are, names of columns and of classes, bounds, the space, and that this search took place",
-    "What is true of people in general: a conclusion about everybody can be drawn with or without any one record",
+    "The rows that models were trained on: the released settings may tell of them, and a model fitted on them may "
+    "reveal them.",
+    "Public facts: the number of records, names of columns and classes, bounds, the space, and that this search took "
+    "place.",
+    "What is true of people in general: it can be learnt with or without any one record.",
 )
 
 
-def exposure_part(listed: tuple[str, ...] = EXPOSED) -> str:
-    """What a guarantee does not cover."""
-    return f"<h2>Not protected</h2><ul>{''.join(f'<li>{escape(t)}.</li>' for t in listed)}</ul>"
-
-
-def signature_part() -> str:
-    """On paper alone: where somebody who answers for the data signs."""
-    lines = "".join(
-        f"<div><span></span><small>{what}</small></div>" for what in ("name and office", "place and date", "signature")
-    )
-    return f'<p>Seen and approved for release:</p><div class="sign">{lines}</div>'
-
-
-def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *, under_way: bool = False) -> str:
+def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *, under_way: bool = False) -> Markup:
     """Who paid; with the ledger at hand also its budget, its charges and what is left.
 
     While the run is under way its own charge is not settled, which is as it should be.
     """
-    if payment is None:
-        why = "Nobody: this release was not charged to a ledger. Nothing counts it together with other releases."
-        return f"<h2>Who paid</h2><p>{why}</p>"
-    hashed = Html(f'<span class="hash">{escape(str(payment["hash"]))}</span>')
-    rows = [("ledger", str(payment["name"])), ("entry", str(payment["entry"])), ("hash", hashed)]
-    check = "<code>tacit verify certificate.json --ledger URL</code>"
-    shown = f'<h2>Who paid</h2>{pairs(rows)}<p class="soft">Check it with {check}</p>'
-    if ledger is None or ledger.id != payment["ledger"]:
+    shown = Markup(ui().payment(payment))
+    if payment is None or ledger is None or ledger.id != payment["ledger"]:
         return shown
     return shown + ledger_part(ledger, entry=int(payment["entry"]), under_way=under_way)
 
@@ -152,50 +117,67 @@ def read_purpose(purpose: str) -> str:
     return IDS.sub("", purpose).strip() or purpose
 
 
-def ledger_bar(ledger: Ledger) -> str:
+def ledger_bar(ledger: Ledger) -> Markup:
     """How much of a ledger's budget its charges have used, in the currency in which they add up."""
-    charges, whole = [e for e in ledger.entries() if e.kind == "charge"], ledger.filter.capacity
-    if not charges or not whole.amount:
-        return ""
-    shares = [(f"{e.number}. {read_purpose(e.purpose)}", e.cost.amount / whole.amount) for e in charges]
+    charges = [e for e in ledger.entries() if e.kind == "charge"]
+    if not charges:
+        return Markup()
+    used = shares_used(ledger.filter, [e.cost for e in charges])
+    shares = [(f"{e.number}. {read_purpose(e.purpose)}", share) for e, share in zip(charges, used, strict=True)]
     early = shares[:-MOST_CHARGES]
     if early:
         shares = [(f"{len(early)} earlier", sum(s for _, s in early)), *shares[-MOST_CHARGES:]]
     left = max(0.0, 1 - sum(s for _, s in shares))
-    return bar_of_parts(shares, f"left {100 * left:.3g}%", title=f"What the charges of {ledger.name!r} have used")
+    title = f"What the charges of {ledger.name!r} have used"
+    return Markup(bar_of_parts(shares, f"left {100 * left:.3g}%", title=title))
 
 
 STATES = {"drawn": "released", "debited, not drawn": "debited; no release recorded", "refused": "refused"}
 
 
-def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> str:
+def ledger_cover(ledger: Ledger) -> Cover:
+    """What a ledger guarantees of all the releases that it pays for, together."""
+    entries = ledger.entries()
+    charges = [e for e in entries if e.kind == "charge"]
+    last = charges[-1].time[:10] if charges else "none yet"
+    return Cover(
+        title=f"The ledger ‘{ledger.name}’",
+        released=[("budget", str(ledger.budget)), ("last charge", last)],
+        verdict=Worth(None, "Each release has its own verdict, on its own page."),
+        protected=[f"All releases that it paid for, together: {ledger.budget}."],
+        exposed=["Releases of the same data that were not charged to this ledger.", *LEDGER_PUBLIC],
+        cost=[("charges", len(charges))],
+        payer=f"Spent {ledger.spent().budget if entries else 'nothing'} of {ledger.budget}.",
+        left=f"{ledger.remaining()}: {ledger.room()}.",
+        composes=ledger.filter.composition != "basic",
+        checks=["All releases of these data are charged to this ledger.", "tacit ledger verify finds no fault in it."],
+        statement=f"Budget {ledger.budget}{f'; last entry {entries[-1].hash}' if entries else ''}.",
+        note=ledger.description,
+    )
+
+
+LEDGER_PUBLIC = ("Amounts, times and purposes of the charges: they are in the ledger for everybody who may read it.",)
+
+
+def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> Markup:
     """A ledger's budget and charges: amounts and purposes, nothing private. Marks one entry."""
     entries = ledger.entries()
-    spent = str(ledger.filter.to_budget(entries[-1].spent)) if entries else "nothing"
-    shown = figures([("budget", str(ledger.budget)), ("spent", spent), ("left", str(ledger.remaining()))])
-    if ledger.filter.composition != "basic":
-        shown += '<p class="soft">Amounts are composed, not added: spent and left need not sum to the budget.</p>'
-    shown += ledger_bar(ledger)
     rows = []
     for e in entries:
         if e.kind != "drawn":
-            stated = str(e.guarantee.budget) if e.guarantee else ""
+            amount = str(e.guarantee.budget) if e.guarantee else ""
             here = ", this run" if e.number == entry else ""
             state = "debited, under way" if here and under_way and not e.drawn else STATES.get(e.status, e.status)
-            time = Html(f"{escape(e.time[:10])}<br>{escape(e.time[11:19])}")
-            rows.append([f"{e.number}{here}", time, stated, state, read_purpose(e.purpose)])
-    heads = ["entry", "time", "amount", "state", "purpose"]
-    about = f"<p>{escape(ledger.description)}</p>" if ledger.description else ""
-    return (
-        f"<h2>The ledger ‘{escape(ledger.name)}’</h2>{about}{shown}{table(heads, rows, words=heads, long=['purpose'])}"
-    )
-
-
-def progress_part(done: int, total: int, what: str, state: str) -> str:
-    """How far a run is, as a bar and in words."""
-    most = max(total, 1)
-    words = f"{done} of {total} {what}"
-    return (
-        f'<p><label for="bar">{escape(words)}</label></p><progress id="bar" max="{most}" value="{min(done, most)}">'
-        f'{number(100 * done / most, 3)}%</progress><p class="soft">{escape(state)}</p>'
-    )
+            rows.append([f"{e.number}{here}", ui().time(e.time), amount, state, read_purpose(e.purpose)])
+    view = {
+        "name": ledger.name,
+        "description": ledger.description,
+        "budget": str(ledger.budget),
+        "spent": str(ledger.spent().budget) if entries else "nothing",
+        "left": str(ledger.remaining()),
+        "room": str(ledger.room()),
+        "composes": ledger.filter.composition != "basic",
+        "bar": ledger_bar(ledger),
+        "rows": rows,
+    }
+    return Markup(ui().ledger(view))

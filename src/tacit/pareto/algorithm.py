@@ -1,6 +1,6 @@
 """What a privacy-utility front is drawn for: an algorithm, its privacy oracle and its utility oracle.
 
-    lambda  hyper-parameters, a point of ``space``
+    lambda  hyperparameters, a point of ``space``
     P       privacy oracle: epsilon of the algorithm at lambda, for a fixed delta
     U       utility oracle: a number in [0, 1], larger is better, the mean of R runs
 
@@ -17,8 +17,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from tacit.data.identity import DataIdentity, data_of
 from tacit.errors import BadInput, ObjectiveError, TacitError, type_and_shape
-from tacit.identity import DataIdentity, data_of
 from tacit.objective import call_without_message
 from tacit.space import Array, Params, Space
 
@@ -27,7 +27,7 @@ UTILITIES = ("utility", "utilities", "each_utility", "utility_and_cost")
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """A differentially private algorithm with hyper-parameters. Any object with these attributes is one.
+    """A differentially private algorithm with hyperparameters. Any object with these attributes is one.
 
     ``label`` says how records are sampled and what neighbours are, such as "fixed-size lots without replacement, one
     record replaced": epsilons of different labels are different quantities. ``utility`` runs the algorithm once; equal
@@ -44,8 +44,8 @@ class Algorithm(Protocol):
                                                     [0, 1]: needed for a private front, and there instead of ``utility``
         records as tacit.Shards, train(params, seed), score(model, frame)
                                                     the same for test records that are scored where they are
-        data                                        a name or a tacit.identity.DataIdentity: a study of another one is
-                                                    refused; algorithms that hold ``examples`` need none
+        data                                        a name or a tacit.data.identity.DataIdentity: a study of another
+                                                    one is refused; algorithms that hold ``examples`` need none
         measuring_only = True                       facts were read off the test records: a private front is refused
         costs(params) -> array (n,)                 a third objective that is known beforehand, such as time or memory
         utility_and_cost(params, seed) -> pair      one that is measured with a run, such as a gap between groups; then

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.data.identity import DataIdentity, agree_on_data, describe_making, identify
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, differences, positive
-from tacit.identity import DataIdentity, agree_on_data, describe_making, identify
 from tacit.objective import call_without_message
 from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
-from tacit.pareto.remarks import refuse_infinite
+from tacit.pareto.remarks import refuse_infinite, usual_model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.origin import NONE
 from tacit.privacy.release import digest
@@ -44,7 +44,7 @@ def discover(
     startup: int | None = None,
     reference: tuple[float, ...] = (10.0, 1.0),
     repeats: int = 1,
-    privacy_model: str = "exact",
+    privacy_model: str | None = None,
     private: PrivateTest | None = None,
     sampler: BaseSampler | None = None,
     storage: Any = None,
@@ -56,7 +56,7 @@ def discover(
     progress: bool | Callable[[int, int], None] = False,
     data: str | DataIdentity | None = None,
 ) -> Front:
-    """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyper-parameters.
+    """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyperparameters.
 
     ``trials`` counts all points, ``startup`` of them scattered first: a third, at least 4 and at most 16, if it is left
     out. Each is run ``repeats`` times. ``reference`` is
@@ -67,7 +67,8 @@ def discover(
 
     Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
     replaced, unconditional, for the front and everything stored; training records are not protected by it.
-    Follows. Avent et al. (2020), Algorithm 2, without its model of epsilon unless ``privacy_model="gp"``.
+    Follows. Avent et al. (2020), Algorithm 2, without its model of epsilon if ``privacy_model="exact"``, the
+    default below four parameters.
     Differs. See tacit.pareto.DParetoSampler. Batches, repeats and a third objective are ours: with three numbers in
     ``reference`` the algorithm's ``costs`` (known beforehand) or ``utility_and_cost`` (measured) is made small too.
     Edges. A run that fails is tried once more; then its point is recorded as failed and the study goes on, unless all
@@ -84,7 +85,7 @@ def discover(
     oracles = Oracles(algorithm, delta)
     trials, repeats = count("trials", trials), count("repeats", repeats)
     startup = startup_share(trials) if startup is None else count("startup", startup)
-    choice("privacy_model", privacy_model, ("exact", "gp"))
+    choice("privacy_model", privacy_model or "exact", ("exact", "gp"))
     corner = _corner(reference)
     usual = getattr(executor, "_max_workers", 1) if executor else 1
     width = count("at_once", usual if at_once is None else at_once)
@@ -92,6 +93,8 @@ def discover(
     if len(corner) == 3:
         _refuse_third(oracles, private is not None)
     study = _study(storage, study_name, take_over, len(corner))
+    begun = study.user_attrs.get(ABOUT)
+    privacy_model = privacy_model or usual_model(oracles.space, len(corner), noisy=private is not None, begun=begun)
     how = f"dpareto, {privacy_model} privacy" if sampler is None else type(sampler).__name__
     _agree(study, oracles, how, repeats, private is not None, identify(data) or oracles.data)
     study.set_user_attr(WANTED, trials)  # for whoever watches

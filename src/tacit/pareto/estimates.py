@@ -9,8 +9,8 @@ runs or more of a point tell by how much (see ``scatter``). Single runs do not, 
 the largest noise that the values do not refute is taken, even or falling with epsilon. An interval of 95% reaches as
 far as Student's 99% with n less the fitted parameters degrees of freedom, or those of a point's scatter if that is
 fewer, and further where the model was surer than it may be: by the root mean square of its leave-one-out residuals
-(y - m) / sqrt(s^2 - v), if that is above 1. A search meets lucky runs and hyper-parameters are fitted; measured by
-``tacit-bench front_coverage`` on simulated fronts and ``pareto_tables`` on real ones.
+(y - m) / sqrt(s^2 - v), if that is above 1. A search meets lucky runs and hyperparameters are fitted; measured by
+``python -m benchmarks front_coverage`` on simulated fronts and ``pareto_tables`` on real ones.
 """
 
 from __future__ import annotations

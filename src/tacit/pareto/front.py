@@ -42,9 +42,9 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Point:
-    """Hyper-parameters, their epsilon, and the utility of their runs: mean, best and worst.
+    """Hyperparameters, their epsilon, and the utility of their runs: mean, best and worst.
 
-    ``low`` and ``high`` are the ends of a 95% interval of the mean of many runs at these hyper-parameters, None with
+    ``low`` and ``high`` are the ends of a 95% interval of the mean of many runs at these hyperparameters, None with
     fewer than three points. ``deviation`` is the model's standard deviation of a utility that was released with noise,
     None where there is none.
     """
@@ -133,7 +133,7 @@ class Front(DrawnInNotebooks):
 
     @property
     def params(self) -> list[Params]:
-        """Hyper-parameters of the front, by rising epsilon."""
+        """Hyperparameters of the front, by rising epsilon."""
         return [p.params for p in self.points]
 
     @property
@@ -179,7 +179,7 @@ class Front(DrawnInNotebooks):
         return enough[0]
 
     def predict(self, algorithm: Any, *, epsilon: float | None = None, utility: float | None = None) -> Prediction:
-        """What the model expects at hyper-parameters that need not have been tested, with a 95% interval.
+        """What the model expects at hyperparameters that need not have been tested, with a 95% interval.
 
         Of the algorithm only its space and its epsilons are asked. The front does not keep it, since it holds records.
         """
@@ -250,7 +250,7 @@ class Front(DrawnInNotebooks):
     def to_csv(self, path: str | Path) -> Path:
         """One row for each tested point; ``on_front`` marks the front, ``guarantee`` says who may see it.
 
-        Edges. A hyper-parameter of the name of another column, such as epsilon, is called params.epsilon.
+        Edges. A hyperparameter of the name of another column, such as epsilon, is called params.epsilon.
         """
         return write_file(path, table_of([self]))
 
@@ -268,7 +268,7 @@ class Front(DrawnInNotebooks):
         ]
         lines += [
             "",
-            f"{'epsilon':>10}  {'utility':>8}  {'95% interval':>16}  {'worst':>7}  {'best':>7}  hyper-parameters",
+            f"{'epsilon':>10}  {'utility':>8}  {'95% interval':>16}  {'worst':>7}  {'best':>7}  hyperparameters",
         ]
         for p in self.points:
             shown = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in p.params.items())

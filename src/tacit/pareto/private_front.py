@@ -25,6 +25,7 @@ from tacit.privacy.guarantee import STEADY, Budget, Guarantee
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.units import TEST as UNIT
 from tacit.run.shards import Shards
 from tacit.run.study_store import StudyStore
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from tacit.pareto.algorithm import Oracles
     from tacit.privacy.ledger_like import LedgerLike
 
-UNIT = "one test record replaced"
 PREMISES = (
     "each utility is computed from its own test record and public things alone: no other test record, and nothing "
     "trained or scaled on one, had a part in it",

@@ -24,10 +24,10 @@ SPARED = (0.97, 1.0, 1.03)
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model expects of hyper-parameters: the median of their mean utility, and its 95% interval.
+    """What the model expects of hyperparameters: the median of their mean utility, and its 95% interval.
 
-    ``epsilon`` is computed, not predicted. ``tested`` says whether these very hyper-parameters were run. The interval
-    is about the mean of many runs; one run scatters more. How often it holds: ``tacit-bench front_coverage``.
+    ``epsilon`` is computed, not predicted. ``tested`` says whether these very hyperparameters were run. The interval
+    is about the mean of many runs; one run scatters more. How often it holds: ``python -m benchmarks front_coverage``.
     """
 
     params: Params
@@ -79,7 +79,7 @@ def predict(
     best = int(np.argmax(worth))
     if not np.isfinite(worth[best]):
         if epsilon is not None:
-            raise BadInput(f"no hyper-parameters reach epsilon={wanted:g}; the least is {exact.min():.4g}")
+            raise BadInput(f"no hyperparameters reach epsilon={wanted:g}; the least is {exact.min():.4g}")
         raise BadInput(f"the model expects no utility of {wanted:g}; the most is {1 - error.min():.4g}")
     chosen = params[best]
     middle, lower, upper = (float(e[0]) for e in model.errors(space.features([chosen])))

@@ -1,4 +1,4 @@
-"""DPareto as an Optuna sampler for studies that minimise (epsilon, error).
+"""DPareto as an Optuna sampler for studies of (epsilon, error).
 
 Any storage, any number of workers, Optuna's own plots. Each proposal sees all finished trials, and believes of running
 ones what the model expects of them, so that several may run at once.
@@ -19,15 +19,17 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.threads import one_thread
 from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import nondominated
-from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, golden_points, points_around
+from tacit.pareto.remarks import usual_model
+from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, Scale, golden_points, points_around
 from tacit.privacy.lot_calibration import spread_out
-from tacit.run.sampler import JointSampler
+from tacit.run.sampler import JointSampler, has_place
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from optuna import Study
+    from optuna.study import StudyDirection
     from optuna.trial import FrozenTrial
 
 FAILED = "tacit:failed"
@@ -43,11 +45,13 @@ class DParetoSampler(JointSampler):
     """Proposals that are expected to push the privacy-utility front furthest.
 
     ``epsilons`` is the privacy oracle over thousands of points at once; a close estimate is enough, since what is
-    recorded is computed for the point tried. ``privacy_model="exact"`` (default) takes it for every candidate and
-    models the error alone; ``"gp"`` models both and maximises HVPoI, as published. ``noise`` is the known variance of
+    recorded is computed for the point tried. ``privacy_model="exact"`` takes it for all candidates and models the error
+    alone; ``"gp"`` models both and maximises HVPoI, as published: the default from four parameters on, where it was
+    ahead, for two objectives without noise. ``noise`` is the known variance of
     an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
     objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
     ``reference`` has three numbers. With three and no ``costs`` the third is measured: a model's mean stands for it.
+    If a study maximises its second objective, that is an accuracy, whose error is 1 less it; all others are minimised.
 
     Follows. Avent et al. (2020), Algorithm 2; with "gp", equations 1 to 3.
     Differs. Startup points are not independent draws: they lie far apart, in the space and along epsilon, and within
@@ -62,12 +66,13 @@ class DParetoSampler(JointSampler):
         *,
         startup: int = 16,
         reference: tuple[float, ...] = (10.0, 1.0),
-        privacy_model: str = "exact",
+        privacy_model: str | None = None,
         scales: tuple[str, str] = ("log", "logit"),
         noise: float = 0.0,
         costs: Epsilons | None = None,
         seed: int = 0,
     ) -> None:
+        privacy_model = privacy_model or usual_model(Space(space), len(reference), noisy=noise > 0)
         choice("privacy_model", privacy_model, ("exact", "gp"))
         if epsilons is None and privacy_model == "exact":
             raise BadInput(
@@ -85,6 +90,7 @@ class DParetoSampler(JointSampler):
         self.published = privacy_model == "gp"
         self.first, self.second, self.smooth = ObjectiveModel(scales[0]), ObjectiveModel(scales[1], noise), noise > 0
         self.third = ObjectiveModel("linear") if len(reference) == 3 and costs is None else None
+        self.accuracy = False  # the study maximises its second objective
         self._third: GaussianProcess | None = None
         self._nameless: set[int] = set()  # trials begun by workers that never named a point
         self._pool: Candidates | None = None
@@ -94,6 +100,7 @@ class DParetoSampler(JointSampler):
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         if len(study.directions) != len(self.reference):
             raise BadInput(f"the study must have {len(self.reference)} objectives, got {len(study.directions)}")
+        self.accuracy = _is_accuracy(study.directions, self.second.scale)
         done, failed, running = self.observations(study, but=trial.number)
         if len(done) < 2 or len(done) + len(failed) + len(running) < self.startup:
             # Step 1 of Algorithm 2: a scattered point for each of the first k0 trials.
@@ -110,8 +117,7 @@ class DParetoSampler(JointSampler):
         self, study: Study, but: int = -1
     ) -> tuple[list[FrozenTrial], list[FrozenTrial], list[FrozenTrial]]:
         """Trials that finished, that failed for good, and that are running."""
-        names = set(self.space.names)
-        trials = [t for t in study.get_trials(deepcopy=False) if t.number != but and names <= t.params.keys()]
+        trials = [t for t in study.get_trials(deepcopy=False) if t.number != but and has_place(self.space, t.params)]
         done = [t for t in trials if t.state == TrialState.COMPLETE and np.isfinite(t.values).all()]
         failed = [t for t in trials if t.state == TrialState.FAIL and FAILED in t.user_attrs]
         failed += [t for t in trials if t.state == TrialState.COMPLETE and not np.isfinite(t.values).all()]
@@ -188,6 +194,8 @@ class DParetoSampler(JointSampler):
     ) -> Belief:
         """Values (n, objectives) of all trials, known or believed, and the models that hold them."""
         values = np.array([t.values for t in done], float)
+        if self.accuracy:
+            values[:, 1] = 1 - values[:, 1]
         lost = np.full((len(failed), values.shape[1]), np.inf)
         lost[:, 1] = values[:, 1].max()
         values = np.concatenate([values, lost])
@@ -251,3 +259,14 @@ class DParetoSampler(JointSampler):
                 self.space, golden_points(self.space.dimensions, 0, POOL, self.seed + 1), self.epsilons
             )
         return self._pool
+
+
+def _is_accuracy(directions: Sequence[StudyDirection], scale: Scale) -> bool:
+    """Whether the second objective is maximised, which is an accuracy; refuse other directions than these."""
+    names = [direction.name.lower() for direction in directions]
+    if "maximize" in (names[0], *names[2:]) or ("maximize" in names and scale.name != "logit"):
+        raise BadInput(
+            f"a study of a front minimises epsilon and cost, and minimises an error or maximises an accuracy between 0 "
+            f"and 1; got directions {names!r} with scale {scale.name!r}"
+        )
+    return names[1] == "maximize"

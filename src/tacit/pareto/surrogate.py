@@ -1,6 +1,6 @@
-"""What finished trials say about untested hyper-parameters: Gaussian processes on log epsilon and logit error.
+"""What finished trials say about untested hyperparameters: Gaussian processes on log epsilon and logit error.
 
-A model refits its hyper-parameters as points arrive, less often later, each time from where it was. Candidates are a
+A model refits its hyperparameters as points arrive, less often later, each time from where it was. Candidates are a
 pool over the whole space, whose epsilons are computed once, and fresh ones around the front.
 """
 
@@ -69,7 +69,7 @@ class ObjectiveModel:
         """Given values (n,) at features X (n, features). A constant value is fine: its spread counts as 1.
 
         Mean and variance over the ``pool`` (m, features) come with it. What is returned may be kept here too: append to
-        a copy. ``final`` looks longer for hyper-parameters.
+        a copy. ``final`` looks longer for hyperparameters.
         """
         z, n = self.scale.forward(values), len(values)
         if self._fitted is None or final or n >= self._fitted_on + max(1, n // 16) or n < self._fitted_on:

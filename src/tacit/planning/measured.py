@@ -1,7 +1,7 @@
 """What our benchmark problems say: regret against noise, read between the cells that were measured.
 
-The table is made by tacit-bench plan_table; nobody types into it. Regret is a share of the spread: 0 at the best
-setting, 1 at a typical one.
+The table is made by python -m benchmarks plan_table; nobody types into it. Regret is a share of the spread: 0 at the
+best setting, 1 at a typical one.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.errors import BadInput, interval, positive
+from tacit.methods.auto import ASSUMED
 from tacit.methods.case import Case
 from tacit.methods.outlook import Forecast, Outlook
 from tacit.notebook import DrawnInNotebooks
@@ -18,7 +19,6 @@ from tacit.planning.rows import expected_loss, forecasts, outlook
 from tacit.planning.sample import describe_sample
 from tacit.privacy.guarantee import LETTER, Budget, remarks_on
 
-ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
 MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
 
 

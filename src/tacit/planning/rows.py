@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.errors import BadInput, GuaranteeError
-from tacit.methods.basis import UNIT
 from tacit.methods.case import Case
 from tacit.methods.outlook import Forecast, Measured, Outlook
 from tacit.methods.registry import METHODS, load
@@ -13,6 +12,7 @@ from tacit.planning import measured
 from tacit.planning.measured import LANDSCAPES
 from tacit.planning.recommend import OUTDATED
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.units import VALIDATION as UNIT
 
 
 def _middle(case: Case) -> Outlook:

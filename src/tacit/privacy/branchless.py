@@ -1,8 +1,4 @@
-"""Choices between two numbers without a branch.
-
-NumPy's ``where`` has a branch for every number: over a random pattern it takes several times as long as over a plain
-one, so that its time tells of what it chose. Here the same operations are done either way.
-"""
+"""A choice between two numbers without a branch, so that the time it takes does not tell of what was chosen."""
 
 from __future__ import annotations
 
@@ -10,18 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-
-def choose(which: NDArray[np.bool_], one: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """``one`` where it is true, ``other`` elsewhere.
-
-    >>> choose(np.array([True, False]), np.array([1, 2], np.uint64), np.array([3, 4], np.uint64)).tolist()
-    [1, 4]
-    """
-    chosen: NDArray[np.uint64] = one - other  # modulo 2^64
-    chosen *= which
-    chosen += other
-    return chosen
 
 
 def flush(values: Array, least: float) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tacit.errors import BudgetRefused
+from tacit.errors import BudgetRefused, LedgerError
 
 MEMORY, FILE, SERVER = "memory", "file", "server"
 _process = uuid.uuid4().hex  # a name for this process
@@ -36,6 +36,9 @@ class Store(Protocol):
 
     def count_claims(self) -> int:
         """Draws made or lost so far."""
+
+    def names(self) -> dict[str, str]:
+        """The names of these, where they have any, with digests of what was drawn if it is ``hidden``, else empty."""
 
     def claim(self, key: Any, most: int | None) -> None:
         """Note that a draw is about to be made; BudgetRefused if it was claimed before, or most are."""
@@ -86,6 +89,13 @@ def exhaustion(draws: int | None) -> BudgetRefused:
     return BudgetRefused(
         f"{draws} observations were paid for and all are used. Nothing was released. Open a new study with its own "
         "budget to observe more"
+    )
+
+
+def older_copy() -> LedgerError:
+    return LedgerError(
+        "the ledger knows of draws, or of a release, that this run does not hold: an older copy was put back. Start a "
+        "new study or use another folder, which is paid for anew. Nothing was drawn"
     )
 
 

@@ -2,7 +2,7 @@
 
     pay       the ledger is debited for the whole run, before its first draw
     claim     the draw is noted in the store, before it is made: what is lost in a crash stays claimed
-    count     the ledger numbers it, so that a copy of the store cannot draw what the original drew
+    count     the ledger numbers or names it, so that a copy of the store cannot draw what the original drew
     draw      the noise, and what came out is kept in the store
     settle    the ledger records the digest of what was released
 
@@ -15,13 +15,13 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tacit.data.identity import DataIdentity, agree_on_data
 from tacit.errors import BadInput, BudgetRefused, LedgerError, differences
-from tacit.identity import DataIdentity, agree_on_data
-from tacit.privacy.claim_store import MEMORY, Home, Store, exhaustion
+from tacit.privacy.claim_store import MEMORY, Home, Store, exhaustion, older_copy
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import load_samplers
@@ -67,7 +67,6 @@ class Claims:
         self.store, self.promise, self._ledger = store, promise, ledger
         self._begun: Home | None = None
         self._counts: Draws | None = None  # of the ledger
-        self._counted = 0  # draws with names that the ledger has counted
         self._exhausted = False  # the ledger has no number left
         self._agree()
         self.payment = self._find_payment()
@@ -78,7 +77,7 @@ class Claims:
         ):
             self.pay()  # for what was drawn without this ledger; or refuses now, before anything is evaluated
         if store.shared and self.recorded_digest() and self.left() and self.answer() is None:
-            raise _older_copy_refusal()
+            raise older_copy()
 
     def draw(self, key: Any, exact: Callable[[], Any], draw: Callable[[Any], Any], *, first: bool = False) -> Any:
         """What was drawn under this key, or None if it was lost. If it was never claimed: evaluate, pay, claim, draw.
@@ -95,8 +94,8 @@ class Claims:
         if not self.store.hidden:
             # Of several processes that claim the last draw at once, one gets it: with a ledger by its numbers.
             self.store.claim(key, self.promise.draws if self._counts is None else None)
-            if self.count() and first:
-                raise _older_copy_refusal()  # other draws were made before this one
+            if self.count(key) and first:
+                raise older_copy()  # other draws were made before this one
         value = draw(total)
         self.store.keep(key, value)
         return value
@@ -122,6 +121,8 @@ class Claims:
         if here == self._begun:
             return
         with _lock:
+            if here == self._begun:  # by another thread, while this one waited
+                return
             if self.promise.guarantee.budget is not None:
                 load_samplers()  # takes a moment, in which a claim might be lost
             mark = self.store.read("home")
@@ -138,17 +139,19 @@ class Claims:
             self._begun = here
 
     def _agree_on_draws(self, counts: Draws, here: Home) -> Draws:
-        """Agree with the ledger on where the draws are kept and how many were made; refuse a copy."""
-        named = not (self.store.shared or self.store.hidden)
-        claimed = self.store.count_claims()
-        noted, self._counted = counts.begin(str(here), claimed)
-        before = Home(*json.loads(noted))
-        if not here.continues(before, self.store.runs()):
-            raise _copy_refusal(here, before)
-        if (named and self.recorded_digest()) or (self._counted > claimed and not self.store.shared):
-            raise _older_copy_refusal()
-        if before != here:
-            counts.move(str(here))
+        """Agree with the ledger on where the draws are kept and which were made; refuse a copy."""
+
+        def agree(noted: str) -> None:
+            before = Home(*json.loads(noted))
+            if not here.continues(before, self.store.runs()):
+                raise _copy_refusal(here, before)
+
+        if self.store.shared:
+            counts.begin(str(here), self.store.count_claims(), agree)
+            return counts
+        if not self.store.hidden and self.recorded_digest():
+            raise older_copy()
+        counts.open(str(here), self.store.names(), agree)
         return counts
 
     def pay(self) -> Payment | None:
@@ -160,21 +163,32 @@ class Claims:
                     self.store.write("payment", self.payment.to_json())
             return self.payment
 
-    def count(self) -> int:
-        """Have the ledger count what the store has claimed by now: how many there were before; 0 without a ledger."""
+    def count(self, key: Any) -> int:
+        """Have the ledger count a draw that the store has claimed: how many there were before it, of those that are
+        numbered; 0 without a ledger.
+        """
         self._refuse_without_ledger()  # looked at after the claim: whoever pays meanwhile counts that claim
         if self._counts is None or self.payment is None:
             return 0
         with _lock:
-            if self.store.shared:
-                number = _number(self._counts, self.payment, self.promise.draws or 0)
-                if number is None:
-                    self._exhausted = True
-                    raise self.exhaustion()
-                return number
-            before, self._counted = self._counted, self.store.count_claims()
-            self._counts.advance(before, self._counted)
-            return before
+            if not self.store.shared:
+                self._counts.name({str(key): ""}, self.store.count_claims(), self.store.names)
+                return 0
+            number = _number(self._counts, self.payment, self.promise.draws or 0)
+            if number is None:
+                self._exhausted = True
+                raise self.exhaustion()
+            return number
+
+    def name(self, drawn: Mapping[str, str]) -> None:
+        """Have the ledger note draws of a hidden store before they are shown: names, and digests of their values.
+
+        LedgerError if the ledger knows another value of one of them, or draws that the store does not hold.
+        """
+        self.begin()
+        if self._counts is not None:
+            with _lock:
+                self._counts.name(drawn, self.store.count_claims(), self.store.names)
 
     def _refuse_without_ledger(self) -> None:
         if self._ledger is None and (paid := self.store.read("payment")) is not None:
@@ -281,13 +295,6 @@ def _forget_numbers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_numbers)
-
-
-def _older_copy_refusal() -> LedgerError:
-    return LedgerError(
-        "the ledger knows of draws, or of a release, that this run does not hold: an older copy was put back. Start a "
-        "new study or use another folder, which is paid for anew. Nothing was drawn"
-    )
 
 
 def _copy_refusal(here: Home, before: Home | None = None) -> BadInput:

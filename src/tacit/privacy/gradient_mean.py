@@ -16,8 +16,9 @@ import numpy as np
 from tacit.errors import BadInput, ObjectiveError, positive
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import MOST_RECORDS, SPILL
-from tacit.privacy.mechanisms import LATTICE, Mechanism
+from tacit.privacy.mechanisms import ABOVE, Mechanism
 from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Array
 
 STEPS = 1 << 32
@@ -101,11 +102,11 @@ class GradientMean(Mechanism[Array]):
     """The mean of clipped gradients over ``records`` records, with Gaussian noise on each of ``size`` coordinates.
 
     ``scale`` is the standard deviation of the noise on one coordinate, in the units of the gradient:
-    2 B / (n mu), larger by one part in 1e9 for the rounding to whole steps.
+    2 B / (n mu), larger by one part in 1e9 for the rounding of gradients to whole steps.
 
     Guarantee. mu-GDP for one record replaced, unconditional, whatever B is, floating point included.
-    Follows. Sopa et al. (2025), Lemma 3.1; Dong, Roth and Su (2022), Theorem 1; Canonne, Kamath and Steinke (2020) for
-    noise on whole numbers. Proof: docs/proofs/gradient-mean.md.
+    Follows. Sopa et al. (2025), Lemma 3.1; Dong, Roth and Su (2022), Theorem 1. Proof:
+    docs/proofs/gradient-mean.md.
 
     >>> mean = GradientMean(1000, clip=1.0, size=5, budget=Budget.gdp(0.5))
     >>> round(mean.scale, 8)
@@ -117,14 +118,25 @@ class GradientMean(Mechanism[Array]):
         if not 1 <= records <= MOST_RECORDS:
             raise BadInput(f"records must be between 1 and {MOST_RECORDS}, got records={records}")
         mu = positive("mu", budget.mu())
-        self.whole_scale = 2 * reach(size) / mu * (1 + 4 * LATTICE)
+        self.whole_scale = 2 * reach(size) / mu * ABOVE
         self.scale = self.whole_scale * self.clip / STEPS / records
         if not 2.0**20 <= self.whole_scale <= 2.0**61 / 8:
             raise BadInput(
                 f"mu = {mu:.3g} for each step is out of range: give a budget and trials nearer to each other"
             )
         source = "Gaussian mechanism (Dong et al. 2022, Theorem 1)"
-        self.guarantee = self._state(Budget.gdp(mu), unit, source, size * noise.distance)
+        self.guarantee = self._state(Budget.gdp(mu), unit, source)
+
+    @classmethod
+    def worst_pair(cls, **amount: Any) -> WorstPair:
+        """One long gradient, shortened to the clip, turns round."""
+        counted = Clipped(np.eye(3), clip=0.5)
+        values = [
+            counted.total([np.r_[slope, np.zeros(9)] for slope in turn * np.array([3.0, -4.0, 12.0])])
+            for turn in (1, -1)
+        ]
+        about = "10 gradients clipped to norm 0.5; a long one turns round"
+        return cls._pair(about, (values[0], values[1]), lambda noise: cls(10, clip=0.5, size=3, noise=noise, **amount))
 
     def draw(self, total: Any) -> Array:
         """The noisy mean (d,) of clipped gradients that sum to ``total`` whole steps."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tacit.errors import BadInput, GuaranteeError, PrivacyWarning, choice, name_type, positive, probability, real
 from tacit.privacy import conversions as c
+from tacit.privacy.divergences import Divergences
 from tacit.privacy.operating import ALARMS, at_most, power
 
 Notion = Literal["pure", "approximate", "zcdp", "gdp"]
@@ -21,11 +21,12 @@ OWN = (
     "each loss is computed from its own record and public things alone: no other validation record, and nothing "
     "trained on one, had a part in it"
 )
-UNTIMED = "nobody is shown times to the microsecond, which tell of the size of noise"
+UNTIMED = "microsecond timings are not published: they leak the noise magnitude"
 PUNCTUAL = "the objective does not fail, end early or take longer because of what a record holds"
-STEADY = f"{PUNCTUAL}; {UNTIMED}"  # where Gaussian noise is drawn
+STEADY = f"{PUNCTUAL}; {UNTIMED}"
 LOSSES = (OWN, STEADY)
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
+NEAR = "an earlier release drew its noise within {:.1g} of the exact law: (1 + e^epsilon) times that is added to delta"
 LARGE = 10.0  # an epsilon above is remarked on
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one
 
@@ -132,37 +133,6 @@ class Budget:
         return cls(notion, amount, delta)  # type: ignore[arg-type]
 
 
-def far(epsilon: float, distance: float) -> float:
-    """What a distance in total variation adds to delta at epsilon: it counts on both sides, on one times e^epsilon.
-
-    >>> far(0.0, 1e-20)
-    2e-20
-    """
-    return (1 + math.exp(min(epsilon, 700.0))) * distance if distance else 0.0
-
-
-def with_distance(epsilon: Callable[[float], float], delta: float, distance: float) -> float:
-    """The epsilon at delta of noise within a distance of the exact law, from the ``epsilon`` of that law at a delta.
-
-    >>> with_distance(Budget.gdp(0.5).epsilon, 1e-6, 1e-9) > Budget.gdp(0.5).epsilon(1e-6)
-    True
-    """
-    if not distance:
-        return epsilon(delta)
-    found = 0.0
-    for _ in range(100):  # allow for the distance at some epsilon, until the epsilon that follows is no larger
-        allowed = found + 1e-6 * (1 + found)
-        left = math.nextafter(delta - far(allowed, distance), -1)
-        if not left > 0:
-            break
-        found = epsilon(left)
-        if found <= allowed:
-            return found
-    raise GuaranteeError(
-        f"noise within {distance:.1g} of the exact law leaves nothing of delta={delta:g}: ask for a larger one"
-    )
-
-
 def _print(amount: float, digits: int) -> str:
     """What is promised, in print: not less than it is, but for a part in 1e9 by which roots are found too large.
 
@@ -181,6 +151,19 @@ def loose(delta: float, records: int) -> str:
     if records < 1 or delta < 1 / records:  # a wrong number of records is refused elsewhere
         return ""
     return f"delta={delta:g} is not below 1/n = {1 / records:g}: publishing one record as it is would satisfy it"
+
+
+def default_delta(records: int = 0) -> float:
+    """The delta that is taken where nobody names one: min(1e-6, 1/(10 n)), rounded down to one digit.
+
+    Args:
+        records: n, the number of records or persons that are protected, a public number; 0 if it is not known.
+
+    >>> default_delta(442), default_delta(3_000_000)
+    (1e-06, 3e-08)
+    """
+    digits, _, power = f"{min(1e-6, 1 / (10 * max(records, 1))):.15e}".partition("e")
+    return float(f"{digits[0]}e{power}")
 
 
 def remarks_on(budget: Budget, records: int) -> list[str]:
@@ -208,10 +191,9 @@ class Guarantee:
     """A privacy statement: how much, of what, under which assumptions, and who proved it.
 
     ``budget`` is None for no guarantee at all. ``assumptions`` empty means unconditional. ``delta`` is where epsilon is
-    quoted in print when the notion leaves it open. ``distance`` is not 0 where noise was drawn in bulk: ``budget`` then
-    holds for exact noise, and what is drawn is within this total variation of it. Every epsilon and delta given here
-    includes it: (1 + e^epsilon) distance is added to delta. ``premises`` are duties of the code that handed in the
-    values, which no data can break and tacit cannot see; they are always printed, and equality does not look at them.
+    quoted in print when the notion leaves it open. ``premises`` are duties of the code that handed in the values, which
+    no data can break and tacit cannot see; they are always printed, and equality does not look at them.
+    ``divergences`` say of a whole profile what a ledger's filters ask for, where ``budget`` is one point of it.
 
     >>> g = Guarantee(Budget.gdp(0.5), unit="one validation record replaced", source="standard composition")
     >>> g.unconditional, g.notion, round(g.epsilon(1e-6), 2)
@@ -227,8 +209,8 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     source: str = "standard"
     delta: float = QUOTED
-    distance: float = 0.0
     premises: tuple[str, ...] = field(default=(), compare=False)
+    divergences: Divergences | None = None
 
     def __post_init__(self) -> None:
         for name in ("assumptions", "premises"):
@@ -257,14 +239,14 @@ class Guarantee:
         """The smallest known epsilon at delta; raises GuaranteeError where no epsilon follows."""
         if self.budget is None:
             raise GuaranteeError(f"there is no epsilon here: {self.source}")
-        return with_distance(self.budget.epsilon, delta, self.distance)
+        return self.budget.epsilon(delta)
 
     def quoted(self) -> tuple[float, float] | None:
         """(epsilon, delta) to print: the notion's own, or epsilon at the quoted delta. None for no guarantee."""
         if self.budget is None:
             return None
         if self.budget.notion in ("pure", "approximate"):
-            return self.budget.amount, self.budget.delta + far(self.budget.amount, self.distance)
+            return self.budget.amount, self.budget.delta
         return self.epsilon(self.delta), self.delta
 
     def at(self, delta: float) -> Guarantee:
@@ -274,7 +256,7 @@ class Guarantee:
     def as_approximate(self, delta: float) -> Guarantee:
         """The weaker statement (epsilon, delta)-DP, for a ledger that adds epsilons and deltas."""
         budget = Budget("approximate", self.epsilon(delta), probability("delta", delta))
-        return replace(self, budget=budget, distance=0.0)
+        return replace(self, budget=budget, divergences=None)
 
     def power(self, alarms: float = ALARMS) -> float:
         """How often, at most, one who accepts this share of false alarms is right; 1 without a guarantee.
@@ -284,50 +266,46 @@ class Guarantee:
         """
         if self.budget is None:
             return 1.0
-        return power(self.budget.notion, self.budget.amount, self.budget.delta, alarms, self.distance)
+        return power(self.budget.notion, self.budget.amount, self.budget.delta, alarms)
 
-    def describe(self) -> list[str]:
-        """The statement in sentences: how much, what that means for people, when it holds, and who proved it."""
+    def summary(self) -> str:
+        """How much, for which change of the data, and what that means, in at most 60 words; conditions come apart."""
         if self.budget is None:
-            return [f"NO privacy guarantee: {self.source}.", "Show this only to people who may see the data."]
+            return f"NO privacy guarantee: {self.source}. Show this only to people who may see the data."
         epsilon, delta = self.quoted() or (0.0, 0.0)
-        near = f"noise within {self.distance:.1g} of the exact law, which delta includes" if self.distance else ""
         amount = f"{LETTER[self.notion]} = {_print(self.budget.amount, 6)}"
-        held = f"held as {self.notion.upper()}, {amount}" if self.notion in ("zcdp", "gdp") else ""
-        held = f" ({'; '.join(filter(None, (held, near)))})" if held or near else ""
+        held = f" ({self.notion.upper()}, {amount})" if self.notion in ("zcdp", "gdp") else ""
         grown = f"{at_most(math.exp(epsilon), 4)} p" if epsilon < 100 else f"e^{_print(epsilon, 4)} p"
         lost = _print(delta, 6) if delta else ""
-        hardly = ", which is hardly a promise," if epsilon >= 100 else ""
-        holds = (
-            f"It holds only if: {'; '.join(self.assumptions)}."
-            if self.assumptions
-            else "It holds whatever the data are."
-        )
-        duties = f"It presupposes of the user's code: {'; '.join(self.premises)}."
-        return [
+        hardly = ", which is hardly a promise" if epsilon >= 100 else ""
+        holds = "It is conditional: see below." if self.assumptions else "It holds whatever the data are."
+        return (
             f"Differential privacy with epsilon = {_print(epsilon, 4)}{f', delta = {lost}' if lost else ''}{held}, for "
-            f"{self.unit}.",
-            f"A conclusion drawn from the release with probability p would be drawn with probability at most {grown}"
-            f"{f' + {lost}' if lost else ''}{hardly} had that one change been made.",
-            f"Whoever wants to find out from it whether the change was made, and accepts {ALARMS:.0%} false alarms, "
-            f"finds it out at most {at_most(100 * self.power(), 3)}% of the time.",
-            holds,
-            *([duties] if self.premises else []),
-            f"Source: {self.source}.",
-        ]
+            f"{self.unit}. Had that one change been made, an outcome of probability p would have probability at most "
+            f"{grown}{f' + {lost}' if lost else ''}{hardly}. At a {ALARMS:.0%} false-positive rate, any membership "
+            f"test has power at most {at_most(100 * self.power(), 3)}%. {holds}"
+        )
+
+    def describe(self) -> list[str]:
+        """The statement in lines: its summary, its assumptions, those about your code, and who proved it."""
+        if self.budget is None:
+            return [self.summary()]
+        parts = (("It holds only if:", self.assumptions), ("It assumes of your code that:", self.premises))
+        listed = [line for title, items in parts if items for line in (title, *(f"- {item}" for item in items))]
+        return [self.summary(), *listed, f"Source: {self.source}."]
 
     def __str__(self) -> str:
-        return " ".join(self.describe())
+        return "\n".join(self.describe())
 
     def to_json(self) -> dict[str, Any]:
         """A versioned document that from_json reads back to an equal guarantee."""
         epsilon, delta = self.quoted() or (None, None)
         stated = self.budget.to_json() if self.budget else {"notion": "none", "parameters": {}}
         about: dict[str, Any] = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
-        if self.distance:
-            about["distance"] = self.distance
         if self.premises:
             about["premises"] = list(self.premises)
+        if self.divergences is not None:
+            about["divergences"] = self.divergences.to_json()
         return {"format": FORMAT, **stated, "epsilon": epsilon, "delta": delta, "quoted_at": self.delta, **about}
 
     @classmethod
@@ -342,11 +320,14 @@ class Guarantee:
             if not isinstance(assumptions, list):
                 raise BadInput(f"assumptions must be a list, got {name_type(assumptions)}")
             assumed = tuple(str(a) for a in assumptions)
-            distance = probability("distance", document.get("distance", 0.0), zero=True)
             premises = document.get("premises", [])  # certificates of the first release have none
             if not isinstance(premises, list):
                 raise BadInput(f"premises must be a list, got {name_type(premises)}")
-            told = tuple(str(p) for p in premises)
-            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), distance, told)
+            duties = tuple(str(p) for p in premises)
+            if distance := probability("distance", document.get("distance", 0.0), zero=True):
+                duties += (NEAR.format(distance),)
+            finer = document.get("divergences")
+            known = None if finer is None else Divergences.from_json(finer)
+            return cls(budget, unit, assumed, source, probability("quoted_at", document["quoted_at"]), duties, known)
         except KeyError as error:
             raise BadInput(f"a guarantee in JSON must have the field {error}") from None

@@ -18,7 +18,7 @@ its absolute values, and (*) turns an error of E into at most E e^(TK - t eps) F
     rounding   of p, t and the exponential, per entry of m; T times their mean
 
 A tilt moves the law to where delta is asked for: the errors are then relative to delta, not to 1. Losses that hardly
-ever happen count as infinite, at a cost of LOST of delta: otherwise a tilt follows them, as Renyi bounds do. A whole
+ever happen count as infinite, at a cost of LOST of delta: otherwise a tilt follows them, as Rényi bounds do. A whole
 profile takes the least of several tilts. Proofs: docs/proofs/subsampled-gaussian.md.
 """
 

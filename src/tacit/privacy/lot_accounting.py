@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput, GuaranteeError, choice
-from tacit.privacy import subsampling
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.dominating_pairs import POISSON_REPLACE
 from tacit.privacy.loss_distribution import LEVELS, compose
@@ -26,6 +25,11 @@ Floats = NDArray[np.float64]
 
 FINE = 16.0  # knots for each standard deviation of a step's loss
 SAMPLINGS, ADJACENCIES = ("without_replacement", "poisson"), ("replace_one", "add_remove")
+LABELS = {  # of axes: epsilons of different pairs are different quantities
+    "without_replacement/replace_one": "fixed-size lots without replacement, one record replaced",
+    "poisson/add_remove": "Poisson-sampled lots, one record added or removed",
+    "poisson/replace_one": "Poisson-sampled lots, one record replaced",
+}
 
 
 def pair_name(sampling: str, adjacency: str) -> str:
@@ -58,7 +62,7 @@ def epsilon(
     Guarantee: (epsilon, delta) for the whole sequence of sums, any data; never below the true value. Lots are drawn
         afresh, in secret, at each step; the number of records is public.
     Follows: the dominating pair of one step (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022), composed as a privacy
-        loss distribution (docs/proofs/subsampled-gaussian.md); where the Renyi bound is less, that.
+        loss distribution (docs/proofs/subsampled-gaussian.md); plain Gaussian composition where that is less.
     Edges: lot = records is the exact Gaussian; steps = 0 gives 0; noise = 0 gives inf.
 
     >>> asked = dict(records=40_000, lot=128, steps=6_250, delta=1e-6)
@@ -79,40 +83,17 @@ def setting_epsilon(pair: str, noise: float, rate: float, steps: float, delta: f
         return 0.0
     if noise < 1e-9:
         return math.inf
-    if rate == 1:
-        return gdp_epsilon(math.sqrt(steps) / noise, delta) if steps < 1e12 * noise * noise else math.inf
-    found = _renyi(pair, noise, rate, steps, delta)
-    if noise >= 0.02 and found > 0:
-        law = step_losses(pair, pair_noise(pair, np.array([noise])), np.array([rate]), fineness=fineness)
-        found = min(found, compose(law, [steps], (delta,))[0].epsilon(delta))
-    return found
+    # sampling never hurts: a step is a mixture of pairs that are each at most the Gaussian's (joint convexity)
+    plain = gdp_epsilon(math.sqrt(steps) / noise, delta) if steps < 1e12 * noise * noise else math.inf
+    if rate == 1 or noise < 0.02:
+        return plain
+    law = step_losses(pair, pair_noise(pair, np.array([noise])), np.array([rate]), fineness=fineness)
+    return min(plain, compose(law, [steps], (delta,))[0].epsilon(delta))
 
 
 def pair_noise(pair: str, noise: Floats) -> Floats:
     """Noise in the units of the dominating pair: of poisson/replace_one the Gaussians lie one clip from the middle."""
     return 2.0 * noise if pair == POISSON_REPLACE else noise
-
-
-def _renyi(pair: str, noise: float, rate: float, steps: float, delta: float) -> float:
-    if pair == POISSON_REPLACE:
-        return math.inf
-    scheme, relation = pair.split("/")
-    sensitivity, many = subsampling.SCHEMES[scheme, relation].sensitivity, 1 << 40
-    whole = scheme != "poisson"
-    # the rate as a share of many records; rounded up where a lot must be whole
-    lot = math.ceil(rate * many) if whole else rate * many
-    return float(
-        subsampling.sampled_gaussian_epsilon(
-            noise=sensitivity * noise,
-            clip=1.0,
-            records=many,
-            lot=lot,
-            steps=steps,
-            delta=delta,
-            scheme=scheme,
-            relation=relation,
-        )
-    )
 
 
 def sampled_profile(
@@ -149,13 +130,12 @@ def broadcast_setting(
     *, noise: ArrayLike, records: ArrayLike, lot: ArrayLike, steps: ArrayLike, delta: ArrayLike, whole: bool
 ) -> list[Floats]:
     """Noise, rate, steps and delta, checked, of one shape."""
-    checked = subsampling.check_numbers
     given = (
-        checked("noise", noise, least=0.0),
-        checked("records", records, least=1, whole=True),
-        checked("lot", lot, above=0.0, whole=whole),
-        checked("steps", steps, least=0, whole=True),
-        checked("delta", delta, above=0.0, below=1.0),
+        check_numbers("noise", noise, least=0.0),
+        check_numbers("records", records, least=1, whole=True),
+        check_numbers("lot", lot, above=0.0, whole=whole),
+        check_numbers("steps", steps, least=0, whole=True),
+        check_numbers("delta", delta, above=0.0, below=1.0),
     )
     try:
         s, n, m, T, dlt = np.broadcast_arrays(*given)
@@ -165,3 +145,26 @@ def broadcast_setting(
     if np.any(m > n):
         raise BadInput(f"lot must be at most records, got lot / records up to {(m / n).max():g}")
     return [s, m / n, T, dlt]
+
+
+def check_numbers(
+    name: str,
+    value: ArrayLike,
+    *,
+    least: float = -np.inf,
+    above: float = -np.inf,
+    below: float = np.inf,
+    whole: bool = False,
+) -> Floats:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf":
+        raise BadInput(f"{name} must be a number or an array of numbers, got dtype {array.dtype}")
+    array = array.astype(np.float64)
+    good = np.isfinite(array) & (array >= least) & (array > above) & (array < below)
+    if whole:
+        good &= array == np.rint(array)
+    if not good.all():
+        kind = "whole and " if whole else ""
+        rule = f"at least {least:g}" if least > -np.inf else f"in ({above:g}, {below:g})"
+        raise BadInput(f"{name} must be {kind}{rule}, got {name}={array[~good].flat[0]:g}")
+    return array

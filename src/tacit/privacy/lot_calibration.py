@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput
 from tacit.privacy.loss_distribution import compose
-from tacit.privacy.lot_accounting import FINE, broadcast_setting, pair_name, pair_noise, setting_epsilon
+from tacit.privacy.lot_accounting import FINE, broadcast_setting, check_numbers, pair_name, pair_noise, setting_epsilon
 from tacit.privacy.profiles import GaussianProfile, Profile, TableProfile, tabulate
 from tacit.privacy.step_losses import loss_scale, step_losses
-from tacit.privacy.subsampling import check_numbers
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,7 +8,6 @@ Gaussian noise is added to that whole number; turning it into a mean afterwards 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, ObjectiveError, count, interval, positive, type_and_shape
 from tacit.privacy.guarantee import OWN, RECORD, Budget
-from tacit.privacy.mechanisms import LATTICE, Mechanism, one_of
-from tacit.privacy.noise import EXACT, Source, whole_gaussian
+from tacit.privacy.mechanisms import Mechanism, divide_up, one_of
+from tacit.privacy.noise import EXACT, Source
+from tacit.privacy.worst_pair import WorstPair
 
 STEPS = 1 << 32
 MOST_RECORDS = 1 << 40
@@ -64,10 +64,10 @@ class BoundedMean(Mechanism[float]):
         per_step = self.width / STEPS / self.records  # one step of the whole number, in units of the mean
         if one_of(scale, budget):
             self.whole_scale = positive("scale", scale) / per_step  # type: ignore[arg-type]
-            stated = Budget.gdp(self._mu())
+            stated = Budget.gdp(divide_up(STEPS, self.whole_scale))
         else:
             stated = Budget.gdp(budget.mu())  # type: ignore[union-attr]
-            self.whole_scale = STEPS / stated.amount * (1 + 4 * LATTICE)
+            self.whole_scale = divide_up(STEPS, stated.amount)
         if not 2.0**20 <= self.whole_scale <= 2.0**61 / 8:
             raise BadInput(
                 f"noise of {self.whole_scale * per_step:.3g} on a mean over {self.records} records in "
@@ -76,8 +76,12 @@ class BoundedMean(Mechanism[float]):
         self.scale = self.whole_scale * per_step
         self.guarantee = self._state(stated, unit, "Gaussian mechanism (Dong et al. 2022, Theorem 1)")
 
-    def _mu(self) -> float:
-        return math.sqrt(2 * whole_gaussian(self.whole_scale).map(d_in=STEPS)) * (1 + LATTICE)
+    @classmethod
+    def worst_pair(cls, **amount: Any) -> WorstPair:
+        """One loss goes from below the low bound to nowhere, which counts as the high one."""
+        values = (np.r_[-9.0, np.full(9, 0.5)], np.r_[np.nan, np.full(9, 0.5)])
+        about = "10 losses in [-1, 2]; one goes from below the low bound to no number, which counts as the high bound"
+        return cls._pair(about, values, lambda noise: cls(10, (-1.0, 2.0), noise=noise, **amount))
 
     def total(self, losses: ArrayLike) -> int:
         """The exact sum of the clipped losses in whole steps; totals of disjoint groups of records add. Private.

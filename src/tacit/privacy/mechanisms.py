@@ -19,17 +19,16 @@ from tacit.errors import BadInput, GuaranteeError, count, positive, type_and_sha
 from tacit.privacy.conversions import mu_range
 from tacit.privacy.guarantee import DECLARED, RECORD, UNTIMED, Budget, Guarantee
 from tacit.privacy.ledger_like import as_ledger
-from tacit.privacy.noise import EXACT, Source, float_noise, lattice
+from tacit.privacy.noise import EXACT, Source, check_scale
 from tacit.privacy.release import Release, digest
 from tacit.privacy.weighted_choice import SLACK
+from tacit.privacy.worst_pair import WorstPair
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger_like import LedgerLike
 
 T = TypeVar("T")
-# The discrete Gaussian on a lattice 2^-26 of its scale differs from the continuous one by less than 2^-52 (a test
-# measures the square law); stating mu larger by one part in 1e9 covers this many times over.
-LATTICE = 1e-9
+ABOVE = 1 + 2.0**-48  # a scale that was computed in a few steps is made larger by this, and so is not too small
 WHOLE = 2.0**53  # from here on floats do not hold all whole numbers
 SIMULATED = "simulated noise from a seeded generator, no guarantee"
 
@@ -77,19 +76,30 @@ class Mechanism(Generic[T]):
         paying.settle(payment, digest(drawn))
         return Release(drawn, self.guarantee, payment)
 
+    @classmethod
+    def worst_pair(cls, **amount: Any) -> WorstPair:
+        """Two values as far apart as the sensitivity allows, released within a ``budget`` or with a ``scale``."""
+        raise NotImplementedError
+
+    @classmethod
+    def _pair(cls, about: str, values: tuple[Any, Any], make: Callable[[Source], Mechanism[Any]]) -> WorstPair:
+        stated = make(EXACT).guarantee.budget
+        assert stated is not None
+        return WorstPair(about, stated, lambda side, noise: make(noise).release(values[side]))
+
     def _reach(self, loss: Callable[[], float], target: float) -> None:
-        """Widen the scale until the loss, which includes the rounding to the lattice, is within target."""
+        """Widen the scale until the loss, which includes all rounding, is within target."""
         for _ in range(100):
             excess = loss() / target
             if excess <= 1:
                 return
-            self.scale = usable(max(self.scale * excess, math.nextafter(self.scale, math.inf)))
+            self.scale = check_scale(max(self.scale * excess, math.nextafter(self.scale, math.inf)))
         raise BadInput(f"a budget of {target:g} is too small for this sensitivity and size; release in parts")
 
-    def _state(self, budget: Budget, unit: str, source: str, distance: float = 0.0) -> Guarantee:
+    def _state(self, budget: Budget, unit: str, source: str) -> Guarantee:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, unit)
-        return Guarantee(budget, unit, (), source, distance=distance, premises=self.premises)
+        return Guarantee(budget, unit, (), source, premises=self.premises)
 
 
 class Additive(Mechanism[Any]):
@@ -99,7 +109,7 @@ class Additive(Mechanism[Any]):
     source: str
     allowed: staticmethod[[Budget], float]  # how much of the mechanism's own notion a budget allows
     stated: staticmethod[[float], Budget]
-    wider = 1.0  # the first scale that is tried, against sensitivity / amount
+    longest: float  # of (3, -4), in the norm of the mechanism
 
     def __init__(
         self,
@@ -115,22 +125,20 @@ class Additive(Mechanism[Any]):
         self.sensitivity, self.size, self.noise = positive("sensitivity", sensitivity), count("size", size), noise
         self.premises = self.premises if premises is None else premises
         if one_of(scale, budget):
-            self.scale = usable(scale)  # type: ignore[arg-type]
-            amount = self._loss()
+            self.scale = check_scale(scale)  # type: ignore[arg-type]
+            amount = divide_up(self.sensitivity, self.scale)
         else:
             amount = self.allowed(budget)  # type: ignore[arg-type]
-            self.scale = usable(self.sensitivity / amount * self.wider)
-            self._reach(self._loss, amount)
-        self.guarantee = self._state(self.stated(amount), unit, self.source, self.size * noise.distance)
+            self.scale = check_scale(divide_up(self.sensitivity, amount))
+        self.guarantee = self._state(self.stated(amount), unit, self.source)
 
-    def _map(self) -> float:
-        """What the sampler's own privacy map says of this sensitivity, rounding included."""
-        k = lattice(self.scale, self.noise)
-        return float(float_noise(self.sort, self.size, self.scale, k).map(d_in=self.sensitivity))
-
-    def _loss(self) -> float:
-        """What one release costs at the present scale, in the mechanism's own notion."""
-        raise NotImplementedError
+    @classmethod
+    def worst_pair(cls, **amount: Any) -> WorstPair:
+        """A vector that moves by the whole sensitivity, in the norm of the mechanism, from a place off the lattice."""
+        here = np.array([0.1, 0.2, 0.3])
+        values = (here, here + np.array([3.0, -4.0, 0.0]))
+        about = "a vector of 3 numbers that moves by its sensitivity"
+        return cls._pair(about, values, lambda noise: cls(cls.longest, size=3, noise=noise, **amount))
 
     def prepare(self, value: ArrayLike) -> Any:
         return _numbers(value, self.size)
@@ -142,30 +150,27 @@ class Additive(Mechanism[Any]):
 class Gaussian(Additive):
     """Gaussian noise on a number, or on a vector of ``size`` numbers whose L2 norm moves by at most ``sensitivity``.
 
-    Guarantee. mu-GDP with mu = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
+    Guarantee. mu-GDP with mu = sensitivity / scale, unconditional, floating point included.
     Follows. Dong, Roth and Su (2022), Theorem 1; Balle and Wang (2018), Theorem 8 for an (epsilon, delta) budget.
-    Proof: docs/proofs/additive-noise.md.
-    Edges. A pure budget is refused: no Gaussian noise is pure differential privacy. How long a draw takes tells of the
-    size of the noise, by some microseconds; that nobody is shown it is a premise.
+    Proof: docs/proofs/noise.md.
+    Edges. A pure budget is refused: no Gaussian noise is pure differential privacy. That nobody is
+    shown times to the microsecond is a premise.
 
     >>> Gaussian(0.01, budget=Budget.approximate(1.0, 1e-6)).guarantee.notion
     'gdp'
     """
 
-    sort, source, wider = "gaussian", "Gaussian mechanism (Dong et al. 2022, Theorem 1)", 1 + 4 * LATTICE
+    sort, source = "gaussian", "Gaussian mechanism (Dong et al. 2022, Theorem 1)"
     allowed, stated = staticmethod(Budget.mu), staticmethod(Budget.gdp)
-    premises = (DECLARED, UNTIMED)
-
-    def _loss(self) -> float:
-        return math.sqrt(2 * self._map()) * (1 + LATTICE)
+    premises, longest = (DECLARED, UNTIMED), 5.0
 
 
 class Laplace(Additive):
     """Laplace noise on a number, or on a vector whose L1 norm moves by at most ``sensitivity``.
 
-    Guarantee. Pure epsilon = sensitivity / scale, unconditional; includes the rounding of values to the lattice.
-    Follows. Dwork, McSherry, Nissim and Smith (2006), Proposition 1. Proof: docs/proofs/additive-noise.md.
-    Edges. How long a draw takes depends on ``size``, not on the noise: docs/proofs/steady-laplace.md.
+    Guarantee. Pure epsilon = sensitivity / scale, unconditional, floating point included.
+    Follows. Dwork, McSherry, Nissim and Smith (2006), Proposition 1. Proof: docs/proofs/noise.md.
+    Edges. That nobody is shown times to the microsecond is a premise.
 
     >>> round(Laplace(1.0, scale=2.0).guarantee.epsilon(), 9)
     0.5
@@ -173,9 +178,7 @@ class Laplace(Additive):
 
     sort, source = "laplace", "Laplace mechanism (Dwork et al. 2006, Proposition 1)"
     allowed, stated = staticmethod(Budget.pure_epsilon), staticmethod(Budget.pure)
-
-    def _loss(self) -> float:
-        return self._map()
+    premises, longest = (DECLARED, UNTIMED), 7.0
 
 
 class Exponential(Mechanism[int]):
@@ -207,14 +210,21 @@ class Exponential(Mechanism[int]):
     ) -> None:
         self.sensitivity, self.noise = positive("sensitivity", sensitivity), noise
         if one_of(scale, budget):
-            self.scale = usable(scale)  # type: ignore[arg-type]
+            self.scale = check_scale(scale)  # type: ignore[arg-type]
             stated = Budget.pure(self._epsilon())
         else:
             epsilon = _range_within(budget)  # type: ignore[arg-type]
-            self.scale = usable(2 * self.sensitivity / epsilon)
+            self.scale = check_scale(2 * self.sensitivity / epsilon)
             self._reach(self._epsilon, epsilon)
             stated = budget if budget.notion in ("zcdp", "gdp") else Budget.pure(epsilon)  # type: ignore
         self.guarantee = self._state(stated, unit, "exponential mechanism (McSherry and Talwar 2007, Theorem 6)")
+
+    @classmethod
+    def worst_pair(cls, **amount: Any) -> WorstPair:
+        """One score rises by the sensitivity, all others fall by it."""
+        values = (np.zeros(20), np.r_[3.0, np.full(19, -3.0)])
+        about = "20 scores; one rises by the sensitivity, all others fall by it"
+        return cls._pair(about, values, lambda noise: cls(3.0, noise=noise, **amount))
 
     def _epsilon(self) -> float:
         return 2 * self.sensitivity / self.scale * (1 + 2.0**-50) + SLACK  # rounded up
@@ -249,12 +259,9 @@ def one_of(scale: float | None, budget: Budget | None) -> bool:
     return scale is not None
 
 
-def usable(scale: float) -> float:
-    """A scale whose lattice, 2^40 times finer, lies within the floats; the claim beside LATTICE needs it."""
-    number = positive("scale", scale)
-    if not 1e-290 <= number <= 1e290:
-        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={number:g}; change the unit of the values")
-    return number
+def divide_up(a: float, b: float) -> float:
+    """The quotient of two positive numbers, rounded up."""
+    return math.nextafter(a / b, math.inf)
 
 
 def _floats(value: ArrayLike) -> Any:

@@ -1,48 +1,54 @@
-"""Where noise comes from: exact samplers for releases, a seeded generator for simulations that say so.
+"""Where noise comes from: one exact sampler for releases, a seeded generator for simulations that say so.
 
-Exact draws are discrete Gaussian noise, from OpenDP, and discrete Laplace noise, in a time that does not depend on it,
-on a lattice far finer than the scale, so that no rounding of floating-point numbers leaks. A choice among scores is one
-draw by whole-number weights. Arrays that a guarantee with a delta covers can be drawn in bulk, from tables, faster by
-far; their law is within a proved distance of the exact one, which the guarantee carries. None can be seeded.
+A draw is round((x + scale Z) / step) step, where Z is a *real* Gaussian or Laplace number of which as many bits are
+drawn as the rounding needs. Rounding is post-processing: what is promised is what the real mechanism promises,
+sensitivity / scale, and no rounding of floating-point numbers leaks. Nearly all draws are decided in floating point, by
+whole arrays; those within a margin of the border between two steps are decided by ball arithmetic (real_draws.py). None
+can be seeded. Proof: docs/proofs/noise.md. Haney, Desfontaines, Hartman, Shrestha and Hay (2022) refine draws this way.
+
+U   uniform on (0, 1): 127 bits, then more      x   high + low steps, high a whole number
+S   scale in steps                              t   low + S Z, computed; the draw is high + round(t)
 """
 
 from __future__ import annotations
 
 import math
+import operator
+import struct
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, positive, type_and_shape
 from tacit.privacy.branchless import flush
-from tacit.privacy.bulk_noise import BLOCK, DISTANCE, gaussian_integers, laplace_integers
-from tacit.privacy.steady_laplace import add_laplace
+from tacit.privacy.random_words import Bytes, random_bytes, random_words
+from tacit.privacy.real_draws import gaussian_ball, laplace_ball, round_draw
 from tacit.privacy.weighted_choice import draw_index
-
-if TYPE_CHECKING:
-    from tacit.privacy.guarantee import Budget
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-FINENESS = 40  # the lattice is 2^-40 of the scale, or finer
-BULK_FINENESS = 26  # in bulk: the finest on which a number takes three tables
-SMALLEST = -1074  # exponent of the smallest float
-LARGEST_EPSILON = 20.0  # of what noise in bulk is used for
-REACH = 2.0**61  # steps; what lies beyond is cut before noise in bulk is added, so that 64 bits hold the sum
+FINENESS = 24  # a step is 2^-24 of the scale, or finer, but for whole numbers not finer than 1
+SMALLEST, LARGEST = 1e-290, 1e290  # scales whose steps lie well within the floats
+LARGEST_OF_ARRAY, WIDEST = 2.0**58, 1 << 62  # of scales and values: 64 bits hold every sum within 16 scales
+QUANTILE_ERROR = 2.0**-43  # of ndtri and log, assumed: some 30 times what a test measures
+ROUNDING = 2.0**-30  # of a low part, in steps: far above what it can be
+BITS = 127  # of U that the first two words hold
+SIGN, TOP, ALL = 1 << 63, (1 << 63) - 1, 1 << BITS
+FINITE = "values must be finite; at least one is not. Nothing was drawn"
+BLOCK = 16384  # numbers at a time: what they need stays in the cache
 
 
 class Source(Protocol):
-    """Adds noise to values, or picks the largest of noisy scores.
-
-    ``distance`` bounds the total variation between one number of an array that is drawn here and one of the exact law.
-    """
+    """Adds noise to values, or picks the largest of noisy scores."""
 
     simulated: bool
-    distance: float
 
     def gaussian(self, values: Array, scale: float) -> Array: ...
     def gaussian_whole(self, value: int, scale: float) -> int: ...
@@ -51,59 +57,181 @@ class Source(Protocol):
     def gumbel_argmax(self, scores: Array, scale: float) -> int: ...
 
 
+@dataclass(frozen=True)
+class Law:
+    """The quantile at U / 2 of a law symmetric about 0: a function of ``share`` U in floating point, of U as a ball."""
+
+    quick: np.ufunc
+    share: float
+    ball: Callable[[Any], Any]
+
+
+GAUSSIAN = Law(ndtri, 0.5, gaussian_ball)
+LAPLACE = Law(np.log, 1.0, laplace_ball)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The steps 2^e on which noise of one scale is drawn, and what follows from them."""
+
+    e: int
+    step: float  # 2^e
+    per_step: float  # 2^-e
+    S: float
+    inside: float  # draws that are further than this from a whole number are not decided in floating point
+    most: float  # the largest value whose number of steps is a float
+    least: float  # what is nearer to 0 counts as 0 in floating point: at most 2^-34 steps, within the margin
+
+    def exact_low(self, x: float, high: float) -> Fraction:
+        """x in steps, less high, without rounding."""
+        return Fraction(x) * Fraction(2) ** -self.e - int(high)
+
+
+@lru_cache(maxsize=1024)
+def make_grid(scale: float, *, whole: bool = False) -> Grid:
+    """Steps of 2^-24 to 2^-25 scales, for whole numbers not below 1, or BadInput."""
+    e = math.frexp(check_scale(scale))[1] - 1 - FINENESS
+    e = max(e, 0) if whole else e
+    S = math.ldexp(scale, -e)
+    most, least = math.ldexp(sys.float_info.max, min(e, 0)), math.ldexp(1.0, max(e - 60, -1022))
+    return Grid(e, 2.0**e, 2.0**-e, S, 0.5 - (2 * QUANTILE_ERROR * S + ROUNDING), most, least)
+
+
+def check_scale(scale: float) -> float:
+    """The scale, or BadInput."""
+    number = positive("scale", scale)
+    if not SMALLEST <= number <= LARGEST:
+        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={number:g}; change the unit of the values")
+    return number
+
+
 class Exact:
-    """For everything that is released: OpenDP's Gaussian noise, Laplace noise by coins, and one draw by weights."""
+    """For everything that is released: real Gaussian or Laplace noise, rounded, and choices by one draw by weights.
+
+    Guarantee. That of the real mechanism: mu = sensitivity / scale in the L2 norm for Gaussian noise, epsilon =
+    sensitivity / scale in the L1 norm for Laplace noise. Floating point included; docs/proofs/noise.md.
+    Edges. Scales are between 1e-290 and 1e290, for arrays of whole numbers at most 2^58. Values are finite. Floats are
+    rounded to a step of 2^-24 to 2^-25 scales, whole numbers to such a step or to 1. Values beyond the largest float's
+    number of steps, and whole numbers of arrays beyond 2^62, count as that: a public bound that moves no two values
+    further apart. Noise is rounded together with the value: noise on 0 that is added to a value afterwards would show
+    which values the step divides.
+    """
 
     simulated = False
-    distance = 0.0
+    _bytes: Bytes | None = None  # where random bytes come from, in tests
 
-    def gaussian(self, values: Array, scale: float) -> Array:
-        return np.asarray(float_noise("gaussian", values.size, scale)(values.ravel()), float).reshape(values.shape)
+    def gaussian(self, values: ArrayLike, scale: float) -> Array:
+        return self._add(GAUSSIAN, values, make_grid(scale))
+
+    def laplace(self, values: ArrayLike, scale: float) -> Array:
+        return self._add(LAPLACE, values, make_grid(scale))
 
     def gaussian_whole(self, value: int, scale: float) -> int:
-        return int(value) + int(whole_gaussian(scale)(_zero()))  # added here, where no sum is too long
+        grid, value = make_grid(scale, whole=True), operator.index(value)
+        one = 1 << grid.e
+        low = value & (one - 1)
+        return ((value >> grid.e) + self._round_one(GAUSSIAN, low / one, grid, lambda: Fraction(low, one))) << grid.e
 
     def gaussian_whole_array(self, values: Integers, scale: float) -> Integers:
-        drawn = whole_gaussians(values.size, scale)(np.ascontiguousarray(values, np.int64).ravel())
-        return np.asarray(drawn, np.int64).reshape(values.shape)
-
-    def laplace(self, values: Array, scale: float) -> Array:
-        return add_laplace(values, scale, fit_lattice(scale, self))
+        grid, array = make_grid(scale, whole=True), np.asarray(values)
+        if scale > LARGEST_OF_ARRAY:
+            raise BadInput(f"scale must be at most 2^58 for an array of whole numbers, got scale={scale:g}")
+        if not np.can_cast(array.dtype, np.int64):
+            raise BadInput(f"whole numbers must be of 64 bits with a sign, got {type_and_shape(array)}")
+        noisy = array.astype(np.int64).ravel()
+        for start in range(0, noisy.size, BLOCK):
+            part = noisy[start : start + BLOCK]
+            np.maximum(np.minimum(part, WIDEST, out=part), -WIDEST, out=part)
+            low = (part & ((1 << grid.e) - 1)) / grid.step  # exact: below 2^53
+            part >>= grid.e
+            part += self._round_all(GAUSSIAN, low, grid, lambda i, low=low: Fraction(low[i])).astype(np.int64)  # type: ignore[misc]
+            part <<= grid.e
+        return noisy.reshape(array.shape)
 
     def gumbel_argmax(self, scores: Array, scale: float) -> int:
         return draw_index(scores, scale)
 
+    def _add(self, law: Law, values: ArrayLike, grid: Grid) -> Array:
+        """The values, rounded to steps together with noise on them."""
+        array = np.asarray(values, float)
+        if array.size == 1:
+            return np.array(self._add_one(law, array.item(), grid)).reshape(array.shape)
+        if not np.isfinite(array).all():
+            raise BadInput(FINITE)
+        noisy = array.flatten()
+        for start in range(0, noisy.size, BLOCK):
+            part = noisy[start : start + BLOCK]
+            np.maximum(np.minimum(part, grid.most, out=part), -grid.most, out=part)
+            low = flush(part, grid.least)
+            low *= grid.per_step
+            high = np.rint(low)
+            low -= high
+
+            def exact(i: int, part: Array = part, high: Array = high) -> Fraction:
+                return grid.exact_low(float(part[i]), float(high[i]))
+
+            high += self._round_all(law, low, grid, exact)  # the float that is nearest to this number of steps
+            np.multiply(high, grid.step, out=part)
+        return noisy.reshape(array.shape)
+
+    def _add_one(self, law: Law, x: float, grid: Grid) -> float:
+        if not math.isfinite(x):
+            raise BadInput(FINITE)
+        x = min(max(x, -grid.most), grid.most)
+        steps = x * grid.per_step if abs(x) >= grid.least else 0.0
+        high = float(round(steps))
+        return (high + self._round_one(law, steps - high, grid, lambda: grid.exact_low(x, high))) * grid.step
+
+    def _round_all(self, law: Law, low: Array, grid: Grid, exact: Callable[[int], Fraction]) -> Array:
+        """round(low + S Z) for each number, as floats; ``exact`` answers the low part without rounding."""
+        words = random_words(2 * low.size, self._bytes).reshape(2, low.size)
+        top = (words[0] & np.uint64(TOP)).view(np.int64)
+        t = (words[1] >> np.uint64(11) | np.uint64(1)).view(np.int64) * 2.0**-53  # never 0
+        t += top
+        t *= law.share * 2.0**-63  # U, but for one part in 2^51
+        law.quick(t, out=t)
+        signs = t.view(np.uint64)
+        signs ^= words[0] & np.uint64(SIGN)
+        t *= grid.S
+        t += low
+        k: Array = np.rint(t)
+        t -= k
+        open_ = np.abs(t, out=t) > grid.inside
+        open_ |= top == 0
+        for i in np.flatnonzero(open_).tolist():
+            k[i] = self._refine(law, int(words[0, i]), int(words[1, i]), exact(i), grid.S)
+        return k
+
+    def _round_one(self, law: Law, low: float, grid: Grid, exact: Callable[[], Fraction]) -> int:
+        """The same for one number, without the cost of arrays."""
+        first, second = struct.unpack("=QQ", random_bytes(16, self._bytes))
+        top = first & TOP
+        if top:
+            z = float(law.quick((top << 64 | second) / ALL * law.share))
+            t = low + grid.S * (-z if first & SIGN else z)
+            k = round(t)
+            if abs(t - k) <= grid.inside:
+                return k
+        return self._refine(law, first, second, exact(), grid.S)
+
+    def _refine(self, law: Law, first: int, second: int, low: Fraction, S: float) -> int:
+        return round_draw(
+            law.ball,
+            bits=(first & TOP) << 64 | second,
+            known=BITS,
+            add=low,
+            scale=-S if first & SIGN else S,
+            more=lambda: int.from_bytes(random_bytes(8, self._bytes), sys.byteorder),
+        )
+
     def __repr__(self) -> str:
         return "Exact()"
-
-
-class Bulk(Exact):
-    """Arrays from tables, within ``distance`` a number of the exact law; single whole numbers and choices as in Exact.
-
-    Edges. Values beyond 2^61 steps of the lattice, which are 2^34 scales or more, are cut to that: a public bound, and
-    cutting moves two values no further apart.
-    """
-
-    distance = DISTANCE
-
-    def gaussian(self, values: Array, scale: float) -> Array:
-        return on_lattice(values, scale, gaussian_integers)
-
-    def gaussian_whole_array(self, values: Integers, scale: float) -> Integers:
-        return np.clip(values, -int(REACH), int(REACH)) + gaussian_integers(scale, values.shape)
-
-    def laplace(self, values: Array, scale: float) -> Array:
-        return on_lattice(values, scale, laplace_integers)
-
-    def __repr__(self) -> str:
-        return "Bulk()"
 
 
 class Simulation:
     """Seeded NumPy noise for tests and experiments. Whatever it touches is stamped *simulated, no guarantee*."""
 
     simulated = True
-    distance = 0.0
 
     def __init__(self, seed: int | np.random.Generator) -> None:
         self.generator = np.random.default_rng(seed)
@@ -127,96 +255,9 @@ class Simulation:
         return "Simulation()"
 
 
-EXACT, BULK = Exact(), Bulk()
-
-
-def array_source(epsilon: float, ledger: Budget | None = None) -> Source:
-    """Where the arrays of a release come from: in bulk if its distance can be stated and charged, else exactly.
-
-    It is multiplied by e^epsilon, so the release's epsilon and that of the ledger's budget must be at most 20 (then a
-    number adds less than 2e-17 to delta), and the ledger's budget must have a delta.
-    """
-    chargeable = ledger is None or (ledger.delta > 0 and ledger.amount <= LARGEST_EPSILON)
-    return BULK if epsilon <= LARGEST_EPSILON and chargeable else EXACT
-
-
-def lattice(scale: float, noise: Source | None = None) -> int:
-    """The exponent k of the lattice on which a source draws: of spacing 2^k, at most 2^-40 of the scale, or 2^-26."""
-    return max(SMALLEST, math.frexp(scale)[1] - 1 - (BULK_FINENESS if isinstance(noise, Bulk) else FINENESS))
-
-
-def fit_lattice(scale: float, noise: Source) -> int:
-    """The lattice's exponent, or BadInput where the floats do not hold all of the lattice."""
-    if not 1e-290 <= scale <= 1e290:
-        raise BadInput(f"scale must be between 1e-290 and 1e290, got scale={scale:g}; change the unit of the values")
-    return lattice(scale, noise)
-
-
-def on_lattice(values: Array, scale: float, draw: Callable[[float, int], Integers]) -> Array:
-    """Values rounded to the nearest point of the lattice, plus noise on it: the law that OpenDP's map is about."""
-    k = fit_lattice(scale, BULK)
-    most = math.ldexp(REACH, k)
-    noisy = np.array(values, float, order="C").ravel()
-    for start in range(0, noisy.size, BLOCK):  # a part at a time, which stays in the cache
-        part = noisy[start : start + BLOCK]
-        np.minimum(part, most, out=part)
-        np.maximum(part, -most, out=part)
-        steps = flush(part, 2.0 ** (k - 2))
-        steps *= 2.0**-k  # a power of two: exact
-        np.rint(steps, out=steps)
-        whole = steps.astype(np.int64)
-        whole += draw(math.ldexp(scale, -k), steps.size)
-        np.multiply(whole, 2.0**k, out=part)
-    return noisy.reshape(np.shape(values))
-
-
-@lru_cache(maxsize=256)
-def float_noise(kind: str, size: int, scale: float, k: int | None = None) -> Any:
-    """OpenDP's measurement for a vector of floats; its privacy map includes the rounding to the lattice 2^k."""
-    dp, k = _opendp(), lattice(scale) if k is None else k
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size)
-    if kind == "gaussian":
-        return (domain, dp.l2_distance(T=float)) >> dp.m.then_gaussian(scale=scale, k=k)
-    return (domain, dp.l1_distance(T=float)) >> dp.m.then_laplace(scale=scale, k=k)
-
-
-@lru_cache(maxsize=256)
-def whole_gaussian(scale: float) -> Any:
-    """OpenDP's discrete Gaussian on the integers."""
-    dp = _opendp()
-    return (dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")) >> dp.m.then_gaussian(scale=scale)
-
-
-@lru_cache(maxsize=256)
-def whole_gaussians(size: int, scale: float) -> Any:
-    """OpenDP's discrete Gaussian on vectors of integers."""
-    dp = _opendp()
-    return (dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.l2_distance(T=float)) >> dp.m.then_gaussian(
-        scale=scale
-    )
+EXACT = Exact()
 
 
 def load_samplers() -> None:
-    """Load the exact samplers. It takes a moment, and so is done before a draw is claimed."""
-    _opendp()
-    _zero()
-
-
-@lru_cache(maxsize=1)
-def _zero() -> Any:
-    """The number 0 as OpenDP's library holds it, made once: making it anew takes a third of a draw."""
-    try:
-        from opendp._convert import py_to_c
-        from opendp._lib import AnyObjectPtr
-    except ImportError:
-        return 0
-    return py_to_c(0, c_type=AnyObjectPtr, type_name="i64")
-
-
-@lru_cache(maxsize=1)
-def _opendp() -> Any:
-    """The parts of OpenDP that are used here; its prelude loads scikit-learn and more where they are installed."""
-    from opendp import domains, measurements, measures, metrics, mod
-
-    mod.enable_features("contrib")
-    return SimpleNamespace(m=measurements, **vars(domains) | vars(metrics) | vars(measures))
+    """Load ball arithmetic. It takes a moment, and so is done before a draw is claimed."""
+    import flint  # noqa: F401

@@ -21,20 +21,18 @@ ALARMS = 0.05  # the share of false alarms at which a guarantee is quoted
 DELTAS = np.geomspace(1e-12, 0.5, 80)  # at which a zCDP guarantee is read
 
 
-def power(notion: str, amount: float, delta: float, alarms: float, distance: float = 0.0) -> float:
-    """The largest chance to be right for a chance ``alarms`` of a false alarm; ``distance`` is that of noise in bulk.
+def power(notion: str, amount: float, delta: float, alarms: float) -> float:
+    """The largest chance to be right for a chance ``alarms`` of a false alarm.
 
     >>> round(power("gdp", 0.2367, 0.0, 0.05), 4)
     0.0795
     """
-    accepted = min(1.0, probability("alarms", alarms, zero=True) + distance)
+    accepted = probability("alarms", alarms, zero=True)
     if notion == "gdp":
-        found = float(ndtr(ndtri(accepted) + amount))
-    elif notion == "zcdp":
-        found = min(approximate_power(zcdp_epsilon(amount, float(d)), float(d), accepted) for d in DELTAS)
-    else:
-        found = approximate_power(amount, delta, accepted)
-    return min(1.0, found + distance)
+        return float(ndtr(ndtri(accepted) + amount))
+    if notion == "zcdp":
+        return min(approximate_power(zcdp_epsilon(amount, float(d)), float(d), accepted) for d in DELTAS)
+    return approximate_power(amount, delta, accepted)
 
 
 def at_most(value: float, digits: int) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.identity import describe_making
+from tacit.data.identity import describe_making
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 ELSEWHERE = (
-    "the hyper-parameters were chosen without these records: a search that looked at them is charged for itself, or "
+    "the hyperparameters were chosen without these records: a search that looked at them is charged for itself, or "
     "this guarantee does not cover the choice"
 )
 PAID = "by the search that this certificate covers: what it learnt of the records is paid for"
@@ -23,8 +23,8 @@ def describe_origin(
 ) -> dict[str, Any]:
     """Where a release comes from, in JSON's own types.
 
-    ``chosen`` is how its setting was chosen. ``data`` is a sealed identity (tacit.identity). Of the ledger it tells
-    what is left when this is made.
+    ``chosen`` is how its setting was chosen. ``data`` is a sealed identity (tacit.data.identity). Of the ledger it
+    tells what is left when this is made.
 
     >>> describe_origin(Guarantee.none("an example"), chosen=NONE)["unit"]
     'record: one row of the data'

@@ -93,7 +93,7 @@ class GaussianProfile:
         return self
 
     def curve(self) -> RenyiProfile:
-        """Its Renyi divergences, order times mu^2 / 2, at some orders."""
+        """Its Rényi divergences, order times mu^2 / 2, at some orders."""
         return RenyiProfile(ORDERS, tuple(a * self.mu**2 / 2 * (1 + 1e-15) for a in ORDERS))
 
     def delta(self, epsilon: ArrayLike) -> Floats:
@@ -146,7 +146,7 @@ class ApproximateProfile:
 
 @dataclass(frozen=True)
 class RenyiProfile:
-    """Renyi divergences ``values`` at ``orders`` above 1, of (P, Q) and of (Q, P), unless ``backward`` has the latter.
+    """Rényi divergences ``values`` at ``orders`` above 1, of (P, Q) and of (Q, P), unless ``backward`` has the latter.
 
     Follows: Canonne2020 Proposition 12 at each order, which holds for every real epsilon; and, at epsilon = 0, the
         bounds of Pinsker and of Bretagnolle and Huber on the total variation.
@@ -205,17 +205,6 @@ class _Parts:
         raise NotImplementedError
 
 
-class LargestProfile(_Parts):
-    """The pointwise maximum: a mechanism of which each record meets one part only, or one of several settings.
-
-    >>> LargestProfile((GaussianProfile(0.5), ApproximateProfile(0.3))).delta([0.0]).round(4).tolist()
-    [0.1974]
-    """
-
-    def delta(self, epsilon: ArrayLike) -> Floats:
-        return np.asarray(np.max([p.delta(epsilon) for p in self.parts], axis=0))
-
-
 class LeastProfile(_Parts):
     """The pointwise minimum of several bounds on one and the same mechanism."""
 
@@ -271,7 +260,7 @@ def tabulate(profile: Profile, *, floor: float, knots: int = 120) -> TableProfil
     """A profile as a table that bounds the same mechanisms and is never below ``floor``.
 
     The floor is what may go wrong altogether in one run: it makes room for bounds whose tails are heavier than the
-    profile's, such as those from Renyi divergences. Selection among m expected runs adds about m times the floor.
+    profile's, such as those from Rényi divergences. Selection among m expected runs adds about m times the floor.
     """
     probability("floor", floor)
     far = max(epsilon_at(profile, floor), 1e-9)

@@ -77,7 +77,7 @@ class Release(DrawnInNotebooks, Generic[T]):
         wrap = textwrap.TextWrapper(WIDE, initial_indent="  ", subsequent_indent="  ")
         own = type(self.value).__str__ is not object.__str__ and hasattr(self.value, "to_json")
         lines = str(self.value).splitlines() if own else ["Released", *wrap.wrap(_shorten(repr(self.value)))]
-        lines += ["", "Guarantee", *wrap.wrap(str(self.guarantee)), ""]
+        lines += ["", "Guarantee", *format_guarantee(self.guarantee), ""]
         paid = self.payment
         return "\n".join([*lines, f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else UNPAID])
 
@@ -92,6 +92,16 @@ class Release(DrawnInNotebooks, Generic[T]):
             "payment": self.payment.to_json() if self.payment else None,
             **({"about": plain(self.about)} if self.about is not None else {}),
         }
+
+
+def format_guarantee(guarantee: Guarantee) -> list[str]:
+    """The guarantee in lines of a terminal's width; assumptions are bullets."""
+    lines = [(line, "    " if line.startswith("- ") else "  ") for line in guarantee.describe()]
+    return [
+        part
+        for line, indent in lines
+        for part in textwrap.wrap(line, WIDE, initial_indent="  ", subsequent_indent=indent)
+    ]
 
 
 def refuse_unreleased(value: Any, place: str = "value") -> None:

@@ -18,7 +18,6 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
@@ -191,53 +190,6 @@ class PoissonRuns:
             yield term
             k += 1
             term *= mean / k
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Any law with finitely many values: ``weights`` of K = 0, 1, 2, ..., divided by their exact sum.
-
-    >>> Listed((0, 1, 1)).mean
-    1.5
-    """
-
-    weights: tuple[int | float | Fraction, ...]
-
-    def __post_init__(self) -> None:
-        if not 2 <= len(self.weights) <= LARGEST_CAP + 1:
-            raise BadInput(f"weights must be of K = 0, 1, ... up to at most {LARGEST_CAP:,}, got {len(self.weights)}")
-        if not all(0 <= w < math.inf for w in self.weights) or not any(self.weights[1:]):
-            raise BadInput("weights must be finite and not negative, and one of K >= 1 positive")
-
-    @cached_property
-    def shares(self) -> tuple[Fraction, ...]:
-        exact = [Fraction(w) for w in self.weights]
-        total = sum(exact)
-        return tuple(w / total for w in exact)
-
-    @cached_property
-    def slopes(self) -> Floats:
-        return np.array([float(k * p) for k, p in enumerate(self.shares)][1:])
-
-    @property
-    def mean(self) -> float:
-        return float(sum(k * p for k, p in enumerate(self.shares)))
-
-    @property
-    def largest(self) -> int:
-        return max(k for k, p in enumerate(self.shares) if p)
-
-    def derivative(self, u: Floats, t: Floats) -> Floats:
-        return _polynomial(self.slopes, u)
-
-    def generate(self, u: float) -> float:
-        return float(_polynomial(np.array([float(p) for p in self.shares]), np.array(u)))
-
-    def terms(self) -> Iterator[Decimal]:
-        for p in self.shares:
-            yield Decimal(p.numerator) / Decimal(p.denominator)
-        while True:
-            yield Decimal(0)
 
 
 @dataclass(frozen=True)

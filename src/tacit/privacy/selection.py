@@ -21,7 +21,7 @@ that between the points of a grid of t chords bound a from above and prolonged s
 s_j come from the greatest convex function below the points (a, b), and what rounding does to it is measured and taken
 off; all that follows adds up positive numbers. SHIFT, on every s_j and w_j, is a thousand times the rounding left.
 
-    Papernot2022  Papernot, Steinke: Hyperparameter tuning with Renyi differential privacy
+    Papernot2022  Papernot, Steinke: Hyperparameter tuning with Rényi differential privacy
     Koskela2024   Koskela, Redberg, Wang: Privacy profiles for private selection
 """
 

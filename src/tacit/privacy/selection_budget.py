@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from tacit.errors import BadInput, GuaranteeError, count, probability, real
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.profiles import GaussianProfile, Profile, TableProfile, tabulate
+from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.run_laws import Capped, NegativeBinomial, RunLaw, chance_of_top
 from tacit.privacy.selection import SelectedProfile
 
@@ -55,58 +55,6 @@ def base_for(total: Budget, law: RunLaw, *, family: Callable[[float], Profile] =
     while excess(root) > 0:
         root -= 3e-7
     return math.exp(root)
-
-
-def base_table(total: Budget, law: RunLaw, *, share: float = 0.01, renyi: bool = False) -> TableProfile:
-    """The profile that every run of a search under ``total`` has to stay below: that of a Gaussian, but for its tail.
-
-    ``share`` of delta goes to a floor under the profile, so that bounds with heavier tails than a Gaussian's can be
-    calibrated against it with `multiplier_for`. ``renyi`` makes it the profile that follows from a Gaussian's Renyi
-    divergences: less noise for settings whose own profiles come from Renyi divergences, more for all others.
-    Guarantee: the best of K runs, each below this table, is (epsilon, delta)-DP.
-
-    >>> from tacit.privacy.run_laws import geometric
-    >>> table = base_table(Budget.approximate(1.0, 1e-5), geometric(40.0))
-    >>> table.covers(GaussianProfile(0.1485)), table.covers(GaussianProfile(0.15))
-    (True, False)
-    """
-    floor = probability("share", share) * _pair(total)[1] / max(1.0, law.mean)
-
-    def family(mu: float) -> TableProfile:
-        return tabulate(GaussianProfile(mu).curve() if renyi else GaussianProfile(mu), floor=floor)
-
-    return family(base_for(total, law, family=family))
-
-
-def multiplier_for(base: TableProfile, setting: Callable[[float], Profile], *, start: float = 1.0) -> float:
-    """The least noise multiplier, to one part in 1e4, at which a setting's profile stays below ``base`` everywhere.
-
-    ``setting`` gives the profile of a whole run at a noise multiplier, by any accountant. A search whose settings are
-    all calibrated to one base costs what `select` says for that base.
-    Guarantee: the table covers ``setting`` of the answer, at every epsilon and in both directions.
-    Edges: GuaranteeError if no multiplier up to a million times ``start`` is enough.
-
-    >>> from tacit.privacy.profiles import tabulate
-    >>> base = tabulate(GaussianProfile(0.2), floor=1e-9)
-    >>> round(multiplier_for(base, lambda noise: GaussianProfile(3 / noise)), 2)
-    15.0
-    """
-    low = high = start
-    if base.covers(setting(start)):
-        while base.covers(setting(low)) and low > start * 1e-6:
-            low, high = low / 2, low
-    else:
-        while not base.covers(setting(high)):
-            low, high = high, high * 2
-            if high > start * 1e6:
-                raise GuaranteeError(
-                    f"no noise multiplier up to {start * 1e6:g} brings this setting below the base profile: take fewer "
-                    "steps or smaller lots, or a larger base"
-                )
-    while high > low * (1 + 1e-4):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if base.covers(setting(middle)) else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)

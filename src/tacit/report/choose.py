@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from tacit.errors import BadInput, TacitError
 from tacit.methods.registry import METHODS, load
-from tacit.page import Page
-from tacit.page.parts import changes_part, ledger_part
+from tacit.page import Page, ui
+from tacit.page.parts import ledger_cover, ledger_part
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
 from tacit.report.pages import under_way
@@ -35,9 +37,7 @@ def page_of(subject: Subject, *, private: bool = False, ledger: str | None = Non
     if subject.kind == "release":
         return _release_page(subject, ledger)
     if subject.kind == "front":
-        made = front_page.page(_front(subject))
-        warning = changes_part(subject.certificate) if subject.certificate else ""
-        return replace(made, parts={**made.parts, "head": warning + made.parts["head"]}) if warning else made
+        return front_page.page(_front(subject), certificate=subject.certificate)
     if subject.kind == "audit":
         return audit_page.page(subject.document)
     if subject.kind == "attack":
@@ -115,9 +115,10 @@ def ledger_page(url: str) -> Page:
     names = Ledger.names(url)
     if not names:
         raise BadInput(f"there is no ledger in {url}")
-    parts = {"head": "<h1>Privacy budgets</h1>"}
+    parts: dict[str, Markup] = {}
     for k, one in enumerate(names):
         with Ledger.open(url, one) as ledger:
+            parts["cover" if not k else f"cover-{k}"] = ui().cover(ledger_cover(ledger))
             parts[f"ledger-{k}"] = ledger_part(ledger)
     return Page("tacit: privacy budgets", parts, over="tacit · ledger")
 

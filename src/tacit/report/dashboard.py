@@ -21,19 +21,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socket import AF_INET6
+from socket import AF_INET6, SHUT_RDWR
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from markupsafe import Markup, escape
+
 from tacit.errors import BadInput, TacitError
-from tacit.page import Html, Page, asset, policy, table
+from tacit.page import Page, asset, policy, render_parts
 from tacit.report.choose import page_of, progress_words, unfinished_page
 from tacit.report.standing import show_left, show_score
 from tacit.report.subjects import UNFINISHED, Subject, find_subjects
 
+MOST, SECONDS = 64, 30.0  # connections at once, and how long one may take altogether
 HERE = ("127.0.0.1", "::1", "localhost")
 WORDS = {
     "release": "release",
@@ -89,9 +91,9 @@ class Runs:
             if run not in self._made or self._made[run][0] != state:
                 try:
                     made = self._page(subject)
-                except TacitError as error:
-                    said = f"<h1>Not readable now</h1><p>{escape(str(error))}</p>"
-                    return Page("tacit: not readable now", {"head": said})
+                except Exception as error:  # one bad file is its own page's matter
+                    odd = f"its files hold what is none of ours ({type(error).__name__})"
+                    return _notice("Not readable now", str(error) if isinstance(error, TacitError) else odd)
                 self._made[run] = (state, made)
             return self._made[run][1]
 
@@ -99,14 +101,13 @@ class Runs:
         if subject.kind == "front" and not subject.document.get("private") and not self.private:
             from tacit.report.pages.under_way import HIDDEN
 
-            head = f'<h1>A front of exact utilities</h1><p class="who private">{escape(HIDDEN)}.</p>'
-            tested = f"<p>{len(subject.document['tested'])} points were tested. It is finished.</p>"
-            return Page("tacit: a front", {"head": head, "counts": tested}, over="tacit · privacy-utility front")
+            tested = f"{len(subject.document['tested'])} points were tested. It is finished."
+            return _notice("A front of exact utilities", tested, who=HIDDEN)
         if subject.kind in UNFINISHED:
             return unfinished_page(subject, private=self.private, ledger=self.ledger)
         return page_of(subject, private=self.private, ledger=self.ledger)
 
-    def _how_far(self, run: ShownRun) -> str | Html:
+    def _how_far(self, run: ShownRun) -> str:
         if run.subject.kind not in (*UNFINISHED, "curator"):
             return "" if run.subject.kind == "ledger" else "finished"
         made = self.page(run.id)
@@ -114,23 +115,29 @@ class Runs:
             return ""
         bar = re.search("<progress.*?</progress>", made.parts["progress"])
         words = escape(progress_words(made.parts["progress"]))
-        return Html(words + bar[0].replace(' id="bar"', f' aria-label="{words}"') if bar else words)
+        return words + Markup(bar[0].replace(' id="bar"', f' aria-label="{words}"')) if bar else words
+
+    def _row(self, run: ShownRun) -> list[Any]:
+        link = Markup('<a href="run/{}">{}</a>').format(run.id, run.subject.home)
+        try:
+            when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
+            standing = [self._how_far(run), show_score(run.subject), when, show_left(run.subject)]
+        except Exception:  # whatever a file holds, the others are shown
+            standing = ["not readable now", "", "", ""]
+        return [link, WORDS[run.subject.kind], *standing]
 
     def index(self) -> Page:
-        rows = []
-        for run in sorted(self.list_runs(), key=lambda r: -r.changed):
-            when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
-            link = Html(f'<a href="run/{run.id}">{escape(str(run.subject.home))}</a>')
-            standing = self._how_far(run), show_score(run.subject), when, show_left(run.subject)
-            rows.append([link, WORDS[run.subject.kind], *standing])
+        rows = [self._row(run) for run in sorted(self.list_runs(), key=lambda r: -r.changed)]
         heads = ["where", "what", "how far", "score", "last changed", "budget left"]
         places = ", ".join(str(p) for p in self.places)
-        shown = (
-            table(heads, rows, words=heads, long=["how far", "budget left"])
-            if rows
-            else f"<p>Nothing that tacit wrote is in {escape(places)} yet.</p>"
-        )
-        return Page("tacit dashboard", {"head": "<h1>Runs</h1>", "runs": shown}, over="tacit · dashboard")
+        text = "" if rows else f"Nothing that tacit wrote is in {places} yet."
+        parts = render_parts("dashboard.html", title="Runs", who="", text=text, heads=heads, rows=rows)
+        return Page("tacit dashboard", parts, over="tacit · dashboard")
+
+
+def _notice(title: str, text: str, *, who: str = "") -> Page:
+    parts = render_parts("dashboard.html", title=title, who=who, text=text, heads=(), rows=())
+    return Page(f"tacit: {title.lower()}", parts, over="tacit · dashboard")
 
 
 def ledger_file(url: str) -> Path | None:
@@ -169,6 +176,21 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Dashboard
     server_version, sys_version = "tacit", ""
+
+    def setup(self) -> None:
+        super().setup()
+        self._late = threading.Timer(SECONDS, self._drop)  # one that sends its head byte by byte never times out
+        self._late.daemon = True
+        self._late.start()
+
+    def finish(self) -> None:
+        self._late.cancel()
+        with suppress(OSError):
+            super().finish()
+
+    def _drop(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)
 
     def do_GET(self) -> None:
         if not self.server.knows_host(self.headers.get("Host", "")):
@@ -236,10 +258,29 @@ class Dashboard(ThreadingHTTPServer):
             self.address_family = AF_INET6
         self.runs, self.host = runs, host
         self.prefix = f"/{secrets.token_urlsafe(16)}" if runs.private else ""
+        self._room = threading.Semaphore(MOST)
         try:
             super().__init__((host, port), Handler)
+        except OverflowError:
+            raise BadInput(f"port must be 0 to 65535, got port={port}") from None
         except OSError as error:
             raise BadInput(f"cannot serve on {host}:{port}: {error.strerror or type(error).__name__}") from None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """As many at once as there is room for; one more is closed without a word."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: whoever asked has left, or was too slow."""
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from tacit.planning.plan import Plan
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.release import Release
 
-LEFT_OUT = ("ask", "sign", "certificate")  # parts that need a script, paper or room
+LEFT_OUT = ("ask", "certificate")  # parts that need a script, paper or room
 
 
 def draw(thing: Any) -> str:

@@ -20,10 +20,10 @@ def show_score(subject: Subject) -> str:
         found = Tuned.from_json(value)
     except (TypeError, KeyError, ValueError):
         return ""
-    if found.metric_score is None:
+    if found.score is None:
         return ""
-    wide = found.metric_intervals()
-    return f"{found.metric} {found.metric_score:.4g}" + (f" ± {wide[0][1]:.2g}" if wide else "")
+    wide = found.intervals()
+    return f"{found.metric} {found.score:.4g}" + (f" ± {wide[0][1]:.2g}" if wide else "")
 
 
 def show_left(subject: Subject) -> str:

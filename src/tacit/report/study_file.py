@@ -51,7 +51,7 @@ def _read(path: Path, stamp: tuple[tuple[int, int], ...]) -> StudyFile:
     from optuna.trial import TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
-    from tacit.run.storage import QuickStorage
+    from tacit.run.study_storage import QuickStorage
     from tacit.run.study_store import has_claim
 
     logging.getLogger("optuna").setLevel(logging.WARNING)

@@ -85,7 +85,7 @@ def _in_folder(where: Path, live: bool = False) -> Subject | None:
 
         return Subject(kind_of(where / "study.db"), where)
     for method in METHODS.values():
-        if method.journal and (where / method.journal).exists():
+        if method.live_page and (where / method.journal).exists():
             return Subject("descent", where, method.name)
     if (where / "runs" / "terms.json").exists():
         return Subject("auditing", where)
@@ -105,7 +105,7 @@ def _in_file(path: Path) -> Subject | None:
         return Subject("ledger", path)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if isinstance(document, dict):
         value = document.get("value")

@@ -21,11 +21,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tacit.data.columns import read_losses
 from tacit.errors import ObjectiveError, type_and_shape
 from tacit.objective import call_without_message
 from tacit.privacy.gradient_mean import Clipped
 from tacit.privacy.mean import BoundedMean
-from tacit.schema.cells import read_losses
 
 LOST = {
     "ActorDiedError", "ActorUnavailableError", "ActorUnschedulableError", "BrokenExecutor", "CancelledError",

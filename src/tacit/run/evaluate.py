@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tacit.errors import TacitError
 from tacit.objective import Objective
@@ -15,14 +15,22 @@ from tacit.run.shards import Shards, loss_total, losses_future
 T = TypeVar("T")
 
 
-def evaluate(objective: Objective, mechanism: BoundedMean, params: dict[str, Any]) -> int:
-    """The exact clipped sum at params. Runs where the data is; only a whole number travels. Private."""
-    return loss_total(objective, mechanism, params)
+class Summing(Protocol):
+    """What adds up losses exactly: to a whole number, or to one for each column."""
+
+    def total(self, losses: Any) -> Any: ...
+
+
+def evaluate(objective: Objective, mechanism: Summing, params: dict[str, Any]) -> Any:
+    """The exact clipped sum at params. Runs where the data is; only whole numbers travel. Private."""
+    if isinstance(mechanism, BoundedMean):
+        return loss_total(objective, mechanism, params)
+    return mechanism.total(objective.losses(params))
 
 
 def submit_losses(
-    executor: Executor | None, objective: Objective, mechanism: BoundedMean, params: dict[str, Any]
-) -> Future[int]:
+    executor: Executor | None, objective: Objective, mechanism: Summing, params: dict[str, Any]
+) -> Future[Any]:
     """A future of the clipped sum; with shards somewhere else, one task for each part."""
     if isinstance(objective.function, Shards) and (executor is not None or is_elsewhere(objective)):
         return _guard(losses_future, executor, objective, mechanism, params)

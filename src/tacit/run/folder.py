@@ -52,8 +52,10 @@ class Folder:
         names = sorted({name for row in rows for name in row["params"]})
         with (self.path / "trials.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["trial", *names, "value"])
-            writer.writerows([i, *(row["params"].get(n) for n in names), row["value"]] for i, row in enumerate(rows))
+            also = [name for name in ("constraint",) if any(name in row for row in rows)]
+            writer.writerow(["trial", *names, "value", *also])
+            for i, row in enumerate(rows):
+                writer.writerow([i, *map(row["params"].get, names), row["value"], *map(row.get, also)])
 
 
 def _states_the_same(place: Path, certificate: dict[str, Any]) -> bool:

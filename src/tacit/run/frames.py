@@ -29,7 +29,43 @@ class FileRows:
             chosen = None if self.columns is None else list(self.columns)
             groups = None if self.groups is None else list(self.groups)
             for batch in file.iter_batches(BLOCK, row_groups=groups, columns=chosen, use_threads=False):
-                yield batch.to_pandas()
+                yield frame_of(batch)
+
+
+def frame_of(batch: Any) -> Any:
+    """A pandas frame in which cells that pandas cannot hold are missing, such as a date in the year 10000.
+
+    Whether a cell can be converted is a matter of that cell: no other is read otherwise because of it.
+    """
+    arrow = extra("pyarrow", "parquet", "reading Parquet")
+    columns = {}
+    for place, column in enumerate(batch.columns):
+        odd = _find_odd(column, 0)
+        if odd:
+            mask = arrow.array([i in odd for i in range(len(column))])
+            column = arrow.compute.if_else(mask, arrow.scalar(None, column.type), column)
+        columns[str(place)] = column
+    frame = arrow.table(columns).to_pandas()
+    frame.columns = batch.schema.names
+    return frame
+
+
+def _find_odd(column: Any, start: int) -> set[int]:
+    """Rows whose cells cannot be converted: by halves, until they are alone."""
+    arrow = extra("pyarrow", "parquet", "reading Parquet")
+    try:
+        if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
+            column.cast(arrow.large_binary()).cast(arrow.large_string())  # which looks whether it is UTF-8
+        elif arrow.types.is_temporal(column.type):
+            column.to_pylist()
+        else:
+            column.to_pandas()
+    except Exception:  # Arrow quotes cells
+        if len(column) == 1:
+            return {start}
+        half = len(column) // 2
+        return _find_odd(column[:half], start) | _find_odd(column[half:], start + half)
+    return set()
 
 
 def find_files(where: str | Path | Sequence[str | Path]) -> list[Path]:

@@ -71,6 +71,9 @@ class Journal:
     def count_claims(self) -> int:
         return len(self._claimed)
 
+    def names(self) -> dict[str, str]:
+        return dict.fromkeys(self._claimed, "")
+
     def find(self, name: str) -> tuple[Any] | None:
         return (self._kept.get(name),) if name in self._claimed else None
 

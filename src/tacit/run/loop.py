@@ -29,7 +29,7 @@ def run_trials(
     """
     from optuna.trial import TrialState
 
-    from tacit.run.sampler import ask_trial
+    from tacit.run.study_trials import ask_trial
 
     running = dict[Future[Any], "Trial"]()
     try:

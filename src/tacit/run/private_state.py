@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import pickle
@@ -10,9 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from tacit.data.identity import DataIdentity, agree_on_data, key_path, read_key
 from tacit.errors import BadInput
 from tacit.files import create_private_folder, write_private
-from tacit.identity import DataIdentity, agree_on_data
 
 DIGEST = 32  # bytes
 PRIVATE = "private"  # the name of the folder
@@ -20,10 +21,13 @@ WORDS = "PRIVATE: the state of a run that is not finished. It is wiped when the 
 
 
 class PrivateState:
-    """Named values in a folder of mode 0700, each on disk before it counts; in memory without a folder.
+    """Named documents in a folder of mode 0700, each on disk before it counts; in memory without a folder.
 
-    Edges. A file cut short by a crash was never there: it is written beside and moved. A value is stored once. One that
-    was changed or cut since is refused: each file begins with the digest of what follows, and of its own name.
+    Documents are JSON: reading one runs nothing. A model that has no JSON form (``store_model``) is pickled, and sealed
+    with the key of this user, which lies elsewhere: a pickle that somebody else put there is refused unread.
+
+    Edges. A file cut short by a crash was never there: it is written beside and moved. One that was changed or cut
+    since is refused: each file begins with the digest of what follows, and of its own name.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -38,30 +42,60 @@ class PrivateState:
         return "<the private state of a run>"
 
     def load(self, name: str) -> Any:
-        """A value that was stored, or None."""
+        """A document that was stored, or None."""
+        content = self._read(name)
+        if self.folder is None or content is None:
+            return content
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            old = " (an earlier release wrote it as a pickle, which could run code)" if content[:1] == b"\x80" else ""
+            raise self._refusal(name, old) from None
+
+    def store(self, name: str, document: Any) -> Any:
+        """Keep a document, durably, and give it back."""
+        if self.folder is None:
+            self._memory[name] = document
+        else:
+            content = json.dumps(document).encode()
+            write_private(self.folder / name, _digest(name, content) + content)
+        return document
+
+    def load_model(self, name: str) -> Any:
+        """A model that was stored by this user."""
+        if self.folder is None:
+            return self._memory.get(name)
+        content = self._read(name, _key())
+        try:
+            return pickle.loads(content)
+        except Exception:  # its class may be gone, or have changed
+            raise self._refusal(name) from None
+
+    def store_model(self, name: str, model: Any) -> None:
+        """Keep a model that has no JSON form."""
+        if self.folder is None:
+            self._memory[name] = model
+        else:
+            content = pickle.dumps(model)
+            write_private(self.folder / name, _digest(name, content, _key()) + content)
+
+    def _read(self, name: str, key: bytes = b"") -> Any:
+        """What was stored, in bytes if there is a folder; None if nothing was."""
         if self.folder is None:
             return self._memory.get(name)
         try:
             content = (self.folder / name).read_bytes()
-            if content[:DIGEST] != _digest(name, content[DIGEST:]):
-                raise ValueError
-            return pickle.loads(content[DIGEST:])
         except FileNotFoundError:
             return None
-        except Exception:
-            raise BadInput(
-                f"{self.folder / name} is not what was written there: the run cannot go on. Start again with "
-                "another folder, which is paid for anew"
-            ) from None
+        if not hmac.compare_digest(content[:DIGEST], _digest(name, content[DIGEST:], key)):
+            raise self._refusal(name, " by this user, on this machine" if key else "")
+        return content[DIGEST:]
 
-    def store(self, name: str, value: Any) -> Any:
-        """Keep a value, durably, and give it back."""
-        if self.folder is None:
-            self._memory[name] = value
-        else:
-            content = pickle.dumps(value)
-            write_private(self.folder / name, _digest(name, content) + content)
-        return value
+    def _refusal(self, name: str, why: str = "") -> BadInput:
+        return BadInput(
+            f"{(self.folder or Path()) / name} is not what was written there{why}: the run cannot go on. Start again "
+            "with another folder, which is paid for anew"
+        )
 
     def agree(self, terms: dict[str, Any], data: DataIdentity | None = None) -> None:
         """Store the terms of the run and what data it is about, or refuse a folder that was begun under others."""
@@ -98,8 +132,20 @@ class PrivateState:
         shutil.rmtree(left)
 
 
-def _digest(name: str, content: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+def _digest(name: str, content: bytes, key: bytes = b"") -> bytes:
+    """Of a document; with a key, of a model, which whoever lacks the key cannot make."""
+    named = name.encode() + b"\0" + content
+    return hmac.digest(key, b"model\0" + named, "sha256") if key else hashlib.sha256(named).digest()
+
+
+def _key() -> bytes:
+    key = read_key()
+    if key is None:
+        raise BadInput(
+            f"this model has no JSON form, and no key to seal its pickle with can be kept at {key_path()}: set "
+            "TACIT_DATA_KEY to a file that may be written, or leave out the folder"
+        )
+    return key
 
 
 def _wiping_place(folder: Path) -> Path:

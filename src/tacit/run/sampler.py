@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.samplers import BaseSampler, RandomSampler
 
-from tacit.run.study_store import read_trials
+from tacit.errors import BadInput
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
 
 class JointSampler(BaseSampler):
@@ -52,12 +51,17 @@ class JointSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        return self.point(study, trial)
+        point = self.point(study, trial)
+        return {name: fit_within(d, point[name]) for name, d in search_space.items() if name in point}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         return self._at_random.sample_independent(study, trial, param_name, param_distribution)
+
+    def reseed_rng(self) -> None:
+        self.seed = int(np.random.SeedSequence().generate_state(1)[0])
+        self._at_random.reseed_rng()
 
     def features(self, trials: Sequence[FrozenTrial]) -> Array:
         """What a model sees of trials, (trials, features); each is worked out once."""
@@ -68,69 +72,26 @@ class JointSampler(BaseSampler):
         return np.array([self._features[t.number][1] for t in trials]) if trials else self._none
 
 
-def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callable[[Trial], None]) -> Trial:
-    """The next trial. Where its sampler knows all of it beforehand, it is written at once, not parameter by parameter.
+def has_place(space: Space, params: Params) -> bool:
+    """Whether these parameters have a place in a space: none is missing, or outside a range that was narrowed."""
+    try:
+        space.cube([params])
+    except BadInput:
+        return False
+    return True
 
-    Otherwise Optuna asks; ``distributions`` may be a function that suggests later.
+
+def fit_within(distribution: Any, value: Any) -> Any:
+    """The nearest value that a parameter may have, where a study asks for less than the space of a sampler.
+
+    >>> from tacit.space import Float, Int
+    >>> fit_within(Float(0.0, 0.5), 0.8), fit_within(Int(2, 8, step=3), 7)
+    (0.5, 8)
     """
-    from optuna.storages import InMemoryStorage
-    from optuna.trial import Trial, TrialState, create_trial
-
-    if callable(distributions):
-        return study.ask()
-    known = _foresee(study)
-    if known is None:
-        return study.ask(fixed_distributions=distributions)
-    params, attributes, due = known
-    study._thread_local.cached_all_trials = None
-    storage, number = study._storage, study._study_id
-    if isinstance(storage, InMemoryStorage):  # nothing is saved by writing at once, and the copy of a whole trial costs
-        made = storage.create_new_trial(number)
-        for name, d in distributions.items():
-            storage.set_trial_param(made, name, d.to_internal_repr(params[name]), d)
-        for name, value in attributes.items():
-            storage.set_trial_user_attr(made, name, value)
-        return Trial(study, made)
-    whole = create_trial(state=TrialState.RUNNING, params=params, distributions=distributions, user_attrs=attributes)
-    trial = Trial(study, storage.create_new_trial(number, template_trial=whole))
-    if due is not None and trial.number != due:  # another process was quicker, and has these parameters
-        study.tell(trial, state=TrialState.FAIL)
-        return study.ask(fixed_distributions=distributions)
-    return trial
-
-
-def _foresee(study: Study) -> tuple[Params, dict[str, Any], int | None] | None:
-    """Parameters and attributes of the next trial; and its number, if it must have that."""
-    from optuna.trial import TrialState
-
-    if not isinstance(study.sampler, JointSampler):
-        return None
-    trials = read_trials(study)
-    if any(t.state == TrialState.WAITING for t in trials):  # enqueued: Optuna gives it out
-        return None
-    if (known := study.sampler.foresee(trials, study.directions[0].name)) is not None:
-        return *known, None
-    if any(t.state == TrialState.RUNNING for t in trials):  # others are at work, and may take the next number
-        return None
-    first = study.sampler.foresee_first(len(trials))
-    return None if first is None else (first, {}, len(trials))
-
-
-def tell_trial(study: Study, trial: Trial, value: float) -> None:
-    """Tell a finite value; to a sampler of ours in one write, since it does not look at a trial that ends.
-
-    What this thread has read of the study stays, with the value, so that the next trial is asked for without a look.
-    """
-    from optuna.trial import TrialState
-
-    if not isinstance(study.sampler, JointSampler):
-        study.tell(trial, value)
-        return
-    study._storage.set_trial_state_values(trial._trial_id, TrialState.COMPLETE, [value])
-    trials = study._thread_local.cached_all_trials
-    if trials is None or len(trials) <= trial.number:
-        study._thread_local.cached_all_trials = None
-        return
-    done = copy(trials[trial.number])
-    done.state, done.values = TrialState.COMPLETE, [value]
-    study._thread_local.cached_all_trials = [*trials[: trial.number], done, *trials[trial.number + 1 :]]
+    if hasattr(distribution, "choices"):
+        return value if value in distribution.choices else distribution.choices[0]
+    value = min(max(value, distribution.low), distribution.high)
+    if distribution.step and not distribution.log:
+        steps = round((value - distribution.low) / distribution.step)
+        value = min(distribution.low + steps * distribution.step, distribution.high)
+    return distribution.to_external_repr(distribution.to_internal_repr(value))

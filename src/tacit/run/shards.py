@@ -23,7 +23,6 @@ from tacit.privacy.mean import SPILL, BoundedMean
 from tacit.run.clusters import count_dask, count_ray, find_engine
 from tacit.run.engine import Engine, Reducer, explain_failure, frames_of, settle
 from tacit.run.frames import FileRows, divide_files, find_files
-from tacit.run.masks import MaskedReducer, unmask
 from tacit.space import Array, Params
 
 FEW, WORK = 64, 10_000  # arrays that lie within each other, and effort for two of them, that are looked at
@@ -144,6 +143,8 @@ class Shards:
         if self.masked:
             if records > SPILL:
                 raise BadInput(f"masked sums are of at most {SPILL} records, got records={records}: 64 bits hold them")
+            from tacit.run.masks import MaskedReducer, unmask
+
             models, reducer = (), MaskedReducer.of(models, reducer)
         try:
             answers = self.engine(executor).totals(models, reducer)

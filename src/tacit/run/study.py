@@ -15,8 +15,8 @@ import optuna
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput
-from tacit.run.storage import QuickStorage
-from tacit.run.study_store import CONFIRMS, database_of, read_attribute
+from tacit.run.study_storage import QuickStorage
+from tacit.run.study_store import CONFIRMS, CONSTRAINED, database_of, read_attribute
 from tacit.space import Space
 
 PATIENCE = 60  # seconds to wait for another process that writes to the same file
@@ -95,7 +95,11 @@ def round_times(study: optuna.Study) -> None:
 def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:
     """The released observations, in order."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [{"params": dict(t.params), "value": t.value} for t in done]
+    return [
+        {"params": dict(t.params), "value": t.value}
+        | ({"constraint": t.user_attrs[CONSTRAINED]} if CONSTRAINED in t.user_attrs else {})
+        for t in done
+    ]
 
 
 def confirmed_choice(study: optuna.Study) -> dict[str, Any] | None:
@@ -104,7 +108,8 @@ def confirmed_choice(study: optuna.Study) -> dict[str, Any] | None:
     return next((dict(t.params) for t in done if CONFIRMS in t.user_attrs), None)
 
 
-def confirmed_values(study: optuna.Study, params: dict[str, Any]) -> list[float]:
-    """The observations that were made of the chosen parameters, after they were chosen."""
+def confirmed_values(study: optuna.Study, params: dict[str, Any]) -> list[tuple[float, float | None]]:
+    """The observations that were made of the chosen parameters, after they were chosen; of a constrained metric too."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [t.value for t in done if CONFIRMS in t.user_attrs and t.params == params and t.value is not None]
+    fresh = [t for t in done if CONFIRMS in t.user_attrs and t.params == params and t.value is not None]
+    return [(float(t.value or 0.0), t.user_attrs.get(CONSTRAINED)) for t in fresh]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 CLAIM, RUN, CONFIRMS = "tacit:drawn", "tacit:run", "tacit:confirms"
+CONSTRAINED = "tacit:constrained"  # of a trial: the noisy mean of the constrained metric
 PATIENCE = 15.0  # seconds to wait for another process that has claimed a draw: what follows takes milliseconds
 PAUSE = 0.01
 _objects: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # names of storages in memory, which no copy inherits
@@ -75,6 +76,9 @@ class StudyStore:
             self.study.set_user_attr(f"{RUN}:{uuid.uuid4().hex}", True)
         attrs = self.study.user_attrs
         return sorted(attrs[RUN] if key == RUN else key.split(":")[-1] for key in attrs if key.startswith(RUN))
+
+    def names(self) -> dict[str, str]:
+        return {}  # its draws are numbered
 
     def count_claims(self) -> int:
         return self._count(self.study.get_trials(deepcopy=False))

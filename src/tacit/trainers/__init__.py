@@ -22,6 +22,8 @@ SHIPPED: dict[str, str] = {
 
 
 TRAINERS: dict[str, str] = {
+    "auto": "automatic:AUTOMATIC",
+    "auto-numbers": "automatic:AUTOMATIC_NUMBERS",
     "logistic": "descent:LOGISTIC",
     "svm": "descent:SVM",
     "ridge": "descent:RIDGE",

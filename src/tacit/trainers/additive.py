@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.trainers.linear_losses import link
-from tacit.trainers.trainer import Facts, Span
+from tacit.trainers.trainer import Span
 
 Floats = NDArray[np.float64]
 Bins = NDArray[np.intp]
@@ -50,11 +50,6 @@ class AdditiveScores:
         spans = tuple(Span(int(a), int(b), bool(number)) for a, b, number in stored["columns"])
         tables = tuple(np.array(t, float) for t in stored["tables"])
         return cls(spans, int(stored["cells"]), np.array(stored["constant"], float), tables, str(stored["task"]))
-
-
-def spans_of(facts: Facts) -> tuple[Span, ...]:
-    """The columns, or every feature as a number of its own."""
-    return facts.columns or tuple(Span(j, j + 1, True) for j in range(facts.features))
 
 
 def bin_count(span: Span, cells: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Source
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.scoring import Scoring
@@ -63,8 +63,8 @@ def draw_baseline(rows: EncodedRows, scoring: Scoring, mu: float, noise: Source)
     cell = target if preparation.task == CLASSES else nearest_cell(target)
     cell = np.where(known, cell, len(places)).astype(np.intp)
     exact = np.bincount(cell, minlength=len(places) + 1)
-    scale = math.sqrt(2) / mu * FINE * (1 + 4 * LATTICE)
-    noisy = np.array([noise.gaussian_whole(int(c) * FINE, scale) for c in exact], float) / FINE
+    scale = math.sqrt(2) / mu * FINE * ABOVE
+    noisy = noise.gaussian_whole_array(exact * FINE, scale) / FINE
     each = scale / FINE / len(target)
     return best_constant(noisy[:-1] / len(target), float(noisy[-1]) / len(target), places, scoring, each)
 

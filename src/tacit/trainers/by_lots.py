@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput
-from tacit.privacy.subsampling import sampling_scheme
+from tacit.privacy.lot_accounting import LABELS, pair_name
 from tacit.space import Array, Params, Space
 from tacit.trainers.examples import Examples, Unreleased
 from tacit.trainers.lots import Steps, domain, epsilon_surface, epsilons
@@ -18,7 +18,7 @@ from tacit.trainers.random_search import RANDOM, Truncated
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacit.schema import Schema
+    from tacit.data.schema import Schema
 
 
 class ByLots:
@@ -34,7 +34,6 @@ class ByLots:
     kind: ClassVar[str] = "adult"  # which of the paper's two domains
     most_classes: ClassVar[int] = 2
     sampling: ClassVar[dict[str, str]] = {"sampling": "without_replacement", "adjacency": "replace_one"}
-    accounting: str = "tight"  # "renyi": the bound of the paper, 1.1 to 5 times larger; for comparing with it
 
     def __init__(
         self,
@@ -69,19 +68,18 @@ class ByLots:
 
     @property
     def label(self) -> str:
-        """How lots are drawn, what neighbours are and, if not the tight one, which bound."""
-        scheme = sampling_scheme(*self.sampling.values()).label
-        return scheme if self.accounting == "tight" else f"{scheme}, {self.accounting} bound"
+        """How lots are drawn, and what neighbours are."""
+        return LABELS[pair_name(**self.sampling)]
 
     def epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """Epsilon at delta of each configuration, (n,)."""
         if not delta or not params:
             return np.full(len(params), np.inf)  # Gaussian noise is never pure
-        return epsilons(self._steps(params), delta, **self.sampling, accounting=self.accounting)
+        return epsilons(self._steps(params), delta, **self.sampling)
 
     def quick_epsilons(self, params: Sequence[Params], delta: float) -> Array:
         """About the same for thousands of configurations, (n,), to choose among them."""
-        if self.accounting != "tight" or not delta:
+        if not delta:
             return self.epsilons(params, delta)
         asked = self._steps(params)
         surface = epsilon_surface(delta, f"{asked.records} {self.space!r}", **self.sampling)

@@ -112,6 +112,7 @@ class Network(ByLots):
     <not released, no guarantee: a list>
     """
 
+    apart: ClassVar[str] = "models are trained to be measured, with seeded noise, and never released"
     name = "perceptron, DP-SGD"
     kind = "mnist"
     most_classes = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,22 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import BadInput, GuaranteeError, probability
 from tacit.gp.threads import one_thread
-from tacit.privacy.guarantee import Budget, Guarantee, with_distance
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mechanisms import SIMULATED
-from tacit.privacy.noise import EXACT, Source, array_source, lattice
+from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.origin import ELSEWHERE, describe_origin
 from tacit.privacy.release import Release, digest
+from tacit.privacy.units import TRAINING as UNIT
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Array, Params
 from tacit.trainers.by_lots import ByLots
 from tacit.trainers.examples import ENCODED, Unreleased
 from tacit.trainers.linear import Floats, Rows, Update, clipped_sums, train
-from tacit.trainers.lots import ACCOUNTINGS, LotSettings, distinct_lots
+from tacit.trainers.lots import ACCOUNTING, LotSettings, distinct_lots
+from tacit.trainers.secret_lots import draw_lot
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger_like import LedgerLike
 
-UNIT = "one training record replaced"
 ROOM = 1e-5  # share of the clip kept free for rounding when a model is released
 
 
@@ -109,17 +110,16 @@ class Linear(ByLots):
         delta: float,
         ledger: LedgerLike = None,
         purpose: str = "",
-        noise: Source | None = None,
+        noise: Source = EXACT,
     ) -> Release[LinearModel]:
-        """Debit the ledger and commit, then train with noise on a lattice and secret lots, and return the model.
+        """Debit the ledger and commit, then train with exact noise and secret lots, and return the model.
 
         Guarantee. (epsilon, delta) with the epsilon of ``epsilons``, one training record replaced, unconditional. Noise
-        is drawn in bulk, and delta includes its distance from the exact law, where that and the rounding to its lattice
-        have room; else it comes from OpenDP's exact sampler. Lots come from the system's generator (``secrets``).
+        is exact. Lots come from a cryptographic generator.
         Differs. Gradients are clipped to (1 - 1e-5) of the clip. That room covers the rounding of sums in double
-        precision and of values to the noise's lattice, so the epsilon stated needs no exact arithmetic.
+        precision, so the epsilon stated needs no exact arithmetic.
         Edges. Refused unless the classes were named when this object was made, since reading them off the data is not
-        covered. The ledger must take charges with a delta: composition="basic", or a reserve.
+        covered. Of a ledger's delta a tenth is for releases with a delta of their own, but for its first charge.
         ``noise=Simulation(seed)`` gives a release stamped as without a guarantee, for tests.
         """
         if not self.examples.stated:
@@ -129,23 +129,15 @@ class Linear(ByLots):
             )
         delta, paying = probability("delta", delta), as_ledger(ledger)
         s = LotSettings.of(params, self.examples.records)
-        D = self.examples.X.shape[1] + 1
         epsilon = float(self.epsilons([params], delta)[0])
         if not np.isfinite(epsilon):
-            raise GuaranteeError("these hyper-parameters have no finite epsilon. Nothing was released.")
-        if noise is None:
-            noise = array_source(epsilon, paying.budget if paying is not None else None)
-            noise = noise if _rounding(s, D, noise) <= ROOM else EXACT
-        if _rounding(s, D, noise) > ROOM:
+            raise GuaranteeError("these hyperparameters have no finite epsilon. Nothing was released.")
+        if s.lot**2 * 2.0**-52 > ROOM:  # m terms of norm L, each off by m L at most (Higham 2002)
             raise BadInput(
-                "this many features, this large a lot or this much noise leaves too little room for rounding; scale it "
-                "down. Nothing was released"
+                "this large a lot leaves too little room for rounding; make it smaller. Nothing was released"
             )
-        if noise.distance:
-            drawn = s.steps * D * noise.distance
-            epsilon = with_distance(lambda at: float(self.epsilons([params], at)[0]), delta, drawn)
         algorithm = "Algorithm 4" if self.optimiser == "adam" else "Algorithm 3"
-        source = f"Avent2020 {algorithm}; {self.label}; {ACCOUNTINGS[self.accounting]}"
+        source = f"Avent2020 {algorithm}; {self.label}; {ACCOUNTING}"
         guarantee = Guarantee(
             Budget("approximate", epsilon, delta), UNIT, (), source, delta, premises=(ENCODED, ELSEWHERE)
         )
@@ -161,24 +153,33 @@ class Linear(ByLots):
             model, guarantee, payment, describe_origin(guarantee, chosen=ELSEWHERE, data=data, ledger=paying)
         )
 
+    @classmethod
+    def worst_pairs(cls) -> tuple[WorstPair, ...]:
+        """The label of a record with a long gradient is turned; lots are a quarter of the records."""
+        params = {"epochs": 5, "lot": 256, "rate": 1e-6, "variance": 9.0, "clip": 1.0}
+        X, delta = np.zeros((1024, 1)), 1e-5
+        X[0] = 1e3
+        sides = [cls(X, np.r_[label, np.zeros(1023, int)], X[:2], [0, 1], classes=(0, 1)) for label in (0, 1)]
+        claim = Budget.approximate(float(sides[0].epsilons([params], delta)[0]), delta)
+
+        def play(side: int, noise: Source) -> Any:
+            return sides[side].train_for_release(params, delta=delta, noise=noise)
+
+        about = "1,024 records in lots of 256; the label of one with a clipped gradient is turned"
+        return (WorstPair(about, claim, play, share=0.975),)
+
     def _exact(self, s: LotSettings, noise: Source) -> Array:
         """The same steps in double precision, lots and noise drawn one by one from the secure sources."""
         rows = Rows.of(self.examples.X, self.examples.y, self.loss, np.float64)
-        coins = secrets.SystemRandom()
         W = np.zeros((1, 1, rows.X.shape[1]))
         update = Update(self.optimiser, s, W)
         with one_thread(), np.errstate(over="ignore"):
             for _ in range(s.steps):
-                lot = np.array(coins.sample(range(s.records), s.lot))[None]
+                lot = draw_lot(s.records, s.lot)[None]
                 largest = (1 - ROOM) * s.clip / rows.norm[lot][:, None]
                 sums = clipped_sums(rows.loss, W, rows.X[lot], rows.target[lot][:, None], largest)
                 update(W, noise.gaussian(sums, s.noise))
         return np.asarray(W[0, 0], float)
-
-
-def _rounding(s: LotSettings, width: int, noise: Source) -> float:
-    """How far rounding moves a sum, in clips: to the lattice; and of m terms of norm L, each by m L (Higham 2002)."""
-    return float(width**0.5 * 2.0 ** lattice(s.noise, noise) / s.clip + s.lot**2 * 2.0**-52)
 
 
 class LogisticSGD(Linear):

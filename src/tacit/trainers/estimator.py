@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ LABEL = "epsilon as the estimator states it, unchecked"
 class PrivateEstimator:
     """An estimator with ``fit`` and ``predict`` whose ``epsilon`` is one of its arguments; utility is test accuracy.
 
-    ``make`` is a class or function called with the hyper-parameters, or an estimator with ``get_params``, whose
+    ``make`` is a class or function called with the hyperparameters, or an estimator with ``get_params``, whose
     arguments are kept but for those in the space. ``space`` must contain the ``epsilon`` argument. ``label`` should say
     how the estimator samples and what its neighbours are, since only its documentation knows.
 
@@ -42,6 +42,8 @@ class PrivateEstimator:
     >>> round(algorithm.utility({"epsilon": 1.0}, seed=0), 3)
     0.667
     """
+
+    apart: ClassVar[str] = "its epsilon is taken at the estimator's word"
 
     def __init__(
         self,
@@ -97,7 +99,7 @@ class PrivateEstimator:
 
 
 def _maker(make: Any) -> tuple[Callable[..., Any], set[str]]:
-    """A function of hyper-parameters that gives a fresh estimator, and the names of the arguments it takes."""
+    """A function of hyperparameters that gives a fresh estimator, and the names of the arguments it takes."""
     if not isinstance(make, type) and hasattr(make, "get_params"):
         kept = make.get_params(deep=False)
         fresh: Callable[..., Any] = type(make)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.data.identity import DataIdentity
+from tacit.data.matrix import Matrix
+from tacit.data.schema import Schema
+from tacit.data.split import divide
+from tacit.data.table import Table
 from tacit.errors import BadInput, probability, type_and_shape
-from tacit.identity import DataIdentity
 from tacit.privacy.private import Private
-from tacit.schema import Schema
-from tacit.schema.matrix import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,25 +103,25 @@ class Examples:
         """
         if target not in table.columns:
             raise BadInput(f"the table has no column {target!r}; it has {table.shape[1]} others")
-        inputs, answers = table.drop(columns=[target]), table[target]
-        if not len(inputs.columns):
+        inputs, answers = (whole := Table.of(table)).drop([target]), whole[target]
+        if not inputs.names:
             raise BadInput(f"the table has no column besides {target!r}")
-        train, test = _divide(len(table), held_out, seed)
+        train, test = _divide(len(whole), held_out, seed)
         try:
-            seen = Schema.of_rows(inputs.iloc[train], answers.iloc[train], task="classification", words="category")
+            seen = Schema.of_rows(inputs.take(train), answers.take(train), task="classification", words="category")
         except BadInput as wrong:
             raise BadInput(f"the target {target!r}: {wrong}") from None
         known = seen if schema is None else replace(schema, target=schema.target or seen.target)
-        matrix, rows = Matrix.fit(known, inputs.iloc[train])
+        matrix, rows = Matrix.fit(known, inputs.take(train))
         aim = known.target
         if aim is None or aim.kind != "category" or len(aim.categories) < 2:
             raise BadInput(f"the target {target!r} must have at least two classes to tell apart")
-        labels = [aim.encode(answers.iloc[rows]).astype(np.int64) for rows in (train, test)]
+        labels = [aim.encode(answers.take(rows)).astype(np.int64) for rows in (train, test)]
         if (labels[0] < 0).any():
             raise BadInput(
                 f"the target {target!r} is none of the declared labels in some training rows; leave them out"
             )
-        parts = rows, labels[0], matrix.encode(inputs.iloc[test]), labels[1]
+        parts = rows, labels[0], matrix.encode(inputs.take(test)), labels[1]
         return cls(*parts, tuple(aim.labels.tolist()), stated=False, apart=True)
 
     @property
@@ -158,8 +160,8 @@ def _divide(n: int, held_out: float, seed: int) -> tuple[NDArray[np.intp], NDArr
     kept = n - round(n * probability("held_out", held_out))
     if not 0 < kept < n:
         raise BadInput(f"{n} examples are too few to hold out a share of {held_out:g}; give X_test and y_test")
-    order = np.random.default_rng(seed).permutation(n)
-    return order[:kept], order[kept:]
+    train, test = divide([kept, n - kept], np.random.default_rng(seed))
+    return train.rows, test.rows
 
 
 def _features(name: str, value: ArrayLike) -> NDArray[Any]:

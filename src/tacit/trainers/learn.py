@@ -4,70 +4,109 @@ from __future__ import annotations
 
 from typing import Any
 
+from tacit.data.cells import spell
+from tacit.data.containers import read_column
+from tacit.data.schema import Column, Schema
+from tacit.data.table import Table
 from tacit.errors import BadInput, TacitError
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
-from tacit.schema import Column, Schema
-from tacit.schema.cells import read_cells, read_number, read_words
-from tacit.schema.rows import divide, form_of
 from tacit.trainers.column_counts import ColumnCounts
 from tacit.trainers.preparation import Preparation, Rates
 from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.trainer import CLASSES
 
+TARGET = 3.5  # deviations that the range of a number that is predicted reaches: beyond it a target counts as its end
 
-def learn_preparation(X: Any, y: Any, task: str, cost: SearchCost, noise: Source) -> Preparation:
+
+def learn_preparation(
+    X: Any, y: Any, task: str, cost: SearchCost, noise: Source, known: Schema | None = None
+) -> Preparation:
     """Kinds, ranges, cuts, words and labels from training rows, with noise: ``cost.columns``-GDP for one row replaced.
 
+    ``known`` is what is publicly known: columns and a target that it settles are not learnt, and cost nothing; of
+    those that it names the others are left out.
     Edges. Labels that too few rows have for the noise are left out; such rows train nothing and count as wrong.
     """
-    form, names = form_of(X)
-    counts = ColumnCounts(len(names) + 1, cost.columns, cost.missed)
-    described = [counts.describe(n, c, noise) for n, c in zip(names, divide(X, form, names), strict=True)]
-    aim, rates = _labels(y, counts, noise) if task == CLASSES else (counts.describe("target", y, noise)[0], None)
+    table, known = Table.of(X), known or Schema((), None, declared=True)
+    columns = known.columns or tuple(Column(name) for name in table.names)
+    counts = ColumnCounts(count_learnt(known, len(table.names)), cost.columns, cost.missed)
+    described = [
+        (column, ()) if column.is_settled else _describe(column, cells, counts, noise, free=not known.columns)
+        for column, cells in zip(columns, table.match(columns), strict=True)
+    ]
+    aim, rates = known.target if known.target is not None and known.target.is_settled else None, None
+    if aim is None and task == CLASSES:
+        aim, rates = _labels(y, counts, noise)
+    elif aim is None:
+        aim = counts.describe("target", y, noise, stretch=TARGET)[0]
     if aim.kind != ("category" if task == CLASSES else "number"):
-        raise TacitError("the target holds words: for classes use logistic, svm, ebm or mlp. The budget stays spent")
-    schema = Schema(tuple(column for column, _ in described), aim, form=form)
+        raise TacitError(
+            "the target holds words: for classes use auto, logistic, svm, ebm or mlp. The budget stays spent"
+        )
+    schema = Schema(tuple(column for column, _ in described), aim, form=table.form)
     return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
+
+
+def count_learnt(known: Schema | None, columns: int) -> int:
+    """How many columns are learnt with noise, the target among them, of so many besides it; at least 1."""
+    if known is None:
+        return columns + 1
+    open_ = sum(not c.is_settled for c in known.columns) if known.columns else columns
+    return max(1, open_ + (known.target is None or not known.target.is_settled))
+
+
+def _describe(
+    column: Column, cells: Any, counts: ColumnCounts, noise: Source, *, free: bool
+) -> tuple[Column, tuple[float, ...]]:
+    """What a column holds; of the kind that was declared, where it was."""
+    return counts.describe(column.name, cells, noise, kind=None if free else column.kind)
 
 
 def rows_of_a_label(columns: int, budget: Budget, runs: float) -> int:
     """About how many training rows a label needs to be seen through the noise, if no schema declares it.
 
     >>> rows_of_a_label(14, Budget.approximate(1.0, 1e-6), 40)
-    739
+    493
     """
     cost = SearchCost(budget, make_law(runs), COLUMNS * budget.mu())
     return ColumnCounts(columns + 1, cost.columns, cost.missed).threshold
 
 
-def declared_preparation(X: Any, schema: Schema) -> Preparation:
-    """The same from a declared schema: nothing is read off the data."""
+def check_schema(schema: Schema, table: Table) -> None:
+    """Refuse a schema that cannot serve a training, before anything is spent."""
     if not schema.declared:
         raise BadInput(
             "a schema to train with must be declared as public (Schema.declare or Schema.read): one that was read off "
             "rows tells of them. Without a schema, columns are learnt with noise. Nothing was spent"
         )
-    form, names = form_of(X)
-    if form != "frame" and len(names) != len(schema.columns):
-        raise BadInput(f"the schema names {len(schema.columns)} columns, and the rows have {len(names)}")
-    return Preparation(Schema(schema.columns, schema.target, True, form), {})
+    for column in schema.columns:
+        if column.kind not in ("number", "category", "time"):
+            raise BadInput(f"column {column.name!r} must be numbers, categories or times, got kind={column.kind!r}")
+    table.match(schema.columns or table.names)
+
+
+def declared_preparation(X: Any, schema: Schema) -> Preparation:
+    """The same from a declared schema: nothing is read off the data."""
+    check_schema(schema, Table.of(X))
+    table = Table.of(X)
+    table.match(schema.columns)
+    return Preparation(Schema(schema.columns, schema.target, True, table.form), {})
 
 
 def _labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]:
-    words, odd = read_words(read_cells(y))
-    found = counts.count_words(words[~odd & (words == words)], noise)
-    if len(found) < 2:
+    """Labels by their values, however they are spelled: all numbers, or all words."""
+    found = counts.count_values(*read_column(y).distinct(), noise)
+    if not found:
         raise TacitError(
-            f"fewer than two labels are frequent enough to be seen through the noise: a label needs about "
-            f"{counts.threshold} training rows. Declare the labels in a schema, or use a larger table or budget; for a "
-            "number use ridge, ebm-numbers or mlp-numbers. The budget stays spent"
+            f"no label is frequent enough to be seen through the noise: a label needs about {counts.threshold} "
+            "training rows. Declare the labels (labels=[...], --labels), or use a larger table or budget; for a number "
+            "use auto-numbers, ridge, ebm-numbers or mlp-numbers. The budget stays spent"
         )
-    numbers = [read_number(word) for word in found]
-    if all(v is not None and float(v).is_integer() for v in numbers):
-        named: dict[Any, float] = {int(v): found[w] for v, w in zip(numbers, found, strict=True) if v is not None}
+    if all(isinstance(v, (int, float)) for v in found):
+        named: dict[Any, float] = {int(v) if v == int(v) else v: c for v, c in found.items()}
     else:
-        named = dict(found)
+        named = {spell(v): c for v, c in found.items()}
     labels = sorted(named)
     return Column("target", "category", tuple(labels)), estimate_rates([named[c] for c in labels], counts.scale)
 

@@ -16,16 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting import epsilon
-from tacit.errors import BadInput, choice, count, positive
+from tacit.errors import BadInput, count, positive
 from tacit.privacy.epsilon_surface import EpsilonSurface
-from tacit.privacy.subsampling import sampled_gaussian_epsilon, sampling_scheme
 from tacit.space import Array, Float, Int, Params, Space
 
-ACCOUNTINGS = {
-    "tight": "dominating pair of one step (Balle2018, Zhu2022), composed as a privacy loss distribution",
-    "renyi": "Renyi bound: arXiv:1808.00087 Theorem 27, arXiv:1908.10530 Section 3.3",
-}
-LARGEST = 1e9  # of a hyper-parameter: within it, no number below overflows
+ACCOUNTING = "dominating pair of one step (Balle2018, Zhu2022), composed as a privacy loss distribution"
+LARGEST = 1e9  # of a hyperparameter: within it, no number below overflows
 BLOCK = 65_536  # indices or normals drawn together, per model
 
 
@@ -88,17 +84,13 @@ class Steps(NamedTuple):
         return cls(noise, lot, steps, records)
 
 
-def epsilons(asked: Steps, delta: float, *, sampling: str, adjacency: str, accounting: str = "tight") -> Array:
-    """Epsilon of DP-SGD and DP-Adam for some configurations, (n,): milliseconds each. "renyi" is the published bound.
+def epsilons(asked: Steps, delta: float, *, sampling: str, adjacency: str) -> Array:
+    """Epsilon of DP-SGD and DP-Adam for some configurations, (n,): milliseconds each.
 
     Follows. ``tacit.accounting``. Adam only post-processes the noisy gradients, so it costs the same.
     """
     rest: dict[str, Any] = {"records": asked.records, "lot": asked.lot, "steps": asked.steps, "delta": delta}
-    if choice("accounting", accounting, tuple(ACCOUNTINGS)) == "tight":
-        return np.asarray(epsilon(noise=asked.noise, **rest, sampling=sampling, adjacency=adjacency), float)
-    noise = sampling_scheme(sampling, adjacency).sensitivity * asked.noise
-    found = sampled_gaussian_epsilon(noise=noise, clip=1.0, **rest, scheme=sampling, relation=adjacency)
-    return np.asarray(found, float)
+    return np.asarray(epsilon(noise=asked.noise, **rest, sampling=sampling, adjacency=adjacency), float)
 
 
 @lru_cache(maxsize=16)

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from tacit.errors import BadInput, extra
-from tacit.privacy.release import Release
-from tacit.schema import Column, Schema
+from tacit.privacy.release import Release, plain
 from tacit.trainers.additive import AdditiveScores
+from tacit.trainers.automatic import MeanScores
 from tacit.trainers.dense import DenseScores
 from tacit.trainers.descent import LinearScores
 from tacit.trainers.perceptron import PerceptronScores
@@ -26,6 +26,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], Model]] = {
     "perceptron": PerceptronScores.from_json,
     "layers": DenseScores.from_json,
     "linear of unit rows": UnitLinearScores.from_json,
+    "mean": lambda stored: MeanScores(tuple(scores_from_json(m) for m in stored["models"]), str(stored["task"])),
 }
 AS_JSON, AS_PICKLE = "model.json", "model.joblib"
 
@@ -43,10 +44,15 @@ def load_joblib() -> ModuleType:
     return extra("joblib", "sklearn", "model.joblib")
 
 
-def read_model(path: str | Path) -> PublishedModel:
+def read_model(path: str | Path, *, trust: bool = False) -> PublishedModel:
     """A released model from its folder or file; the JSON form first, since reading it runs nothing.
 
-    Edges. A joblib file is a pickle, which can run code: read only those that you trust.
+    Args:
+        path: The folder of a release, its model.json, or its model.joblib.
+        trust: Read model.joblib where there is no JSON form. It is a pickle, which can run any code as it is read.
+
+    Raises:
+        BadInput: There is no model that tacit wrote, or it would have to be unpickled and is not trusted.
     """
     where = Path(path)
     if where.is_dir():
@@ -54,10 +60,18 @@ def read_model(path: str | Path) -> PublishedModel:
     try:
         if where.suffix == ".json":
             return from_json(json.loads(where.read_text()))
+        where.stat()
+        if not trust:
+            raise BadInput(
+                f"{where} is a pickle, and reading it can run any code. If you know who made it, say so: --trust, or "
+                "read_model(path, trust=True). Nothing was read"
+            )
         model = load_joblib().load(where)
+    except BadInput:
+        raise
     except OSError as error:
         raise BadInput(f"no model can be read at {where}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, OverflowError) as error:
         raise BadInput(f"{where} is not a model that tacit wrote ({type(error).__name__})") from None
     if not isinstance(model, PublishedModel):
         raise BadInput(f"{where} is not a model that tacit wrote")
@@ -66,19 +80,19 @@ def read_model(path: str | Path) -> PublishedModel:
 
 def from_json(document: dict[str, Any]) -> PublishedModel:
     """A model made of numbers from its JSON form."""
-    if document.get("format") != FORMAT or document["model"]["kind"] not in KINDS:
+    if document.get("format") != FORMAT:
         raise ValueError("format")
-    prepared, model = document["preparation"], document["model"]
-    cuts = {name: tuple(values) for name, values in prepared["cuts"].items()}
-    stored = prepared["schema"]
-    columns = tuple(_column(c) for c in stored["columns"])
-    schema = Schema(columns, _column(stored["target"]), bool(stored["declared"]), prepared["form"])
-    scores = KINDS[model["kind"]](model)
-    return PublishedModel(Preparation(schema, cuts), scores, str(document["trainer"]))
-
-
-def _column(stored: dict[str, Any]) -> Column:
-    span = stored.get("range")
-    return Column(
-        str(stored["name"]), stored["kind"], tuple(stored.get("categories", ())), (span[0], span[1]) if span else None
+    return PublishedModel(
+        Preparation.from_json(document["preparation"]), scores_from_json(document["model"]), str(document["trainer"])
     )
+
+
+def scores_from_json(document: dict[str, Any]) -> Model:
+    """A model of one of the kinds that are made of numbers, without the preparation of its inputs."""
+    return KINDS[document["kind"]](document)
+
+
+def scores_to_json(model: Any) -> dict[str, Any] | None:
+    """The JSON form of a model that ``scores_from_json`` reads; None for any other."""
+    document: dict[str, Any] | None = plain(model) if hasattr(model, "to_json") else None
+    return document if isinstance(document, dict) and document.get("kind") in KINDS else None

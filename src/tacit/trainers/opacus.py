@@ -21,7 +21,7 @@ PURPOSE = "Opacus training"
 class OpacusModel(ByLots):
     """A torch classifier by Opacus: ``make()`` gives a fresh module from features (m, d) to scores (m, classes).
 
-    Hyper-parameters are those of DP-SGD: epochs, lot, rate, variance, clip. ``space`` may replace the paper's domain
+    Hyperparameters are those of DP-SGD: epochs, lot, rate, variance, clip. ``space`` may replace the paper's domain
     for mnist, and may have others: ``make(params)``, if it takes an argument, is given all of them, so that a width can
     be tuned; ``optimiser(parameters, params)`` makes the optimiser, plain SGD at the rate if left out. ``mode`` is
     Opacus's way to per-example norms, "hooks" or "ghost".
@@ -35,6 +35,7 @@ class OpacusModel(ByLots):
     Edges. MissingExtra without torch and Opacus. Empty lots happen with Poisson sampling and are steps of pure noise.
     """
 
+    apart: ClassVar[str] = "models are trained to be measured, with torch's seeded noise, and never released"
     name = "torch model, Opacus"
     kind = "mnist"
     most_classes = 1000
@@ -129,7 +130,7 @@ def _words(seed: int) -> list[int]:
 
 
 def _takes_argument(make: Callable[..., Any]) -> bool:
-    """Whether a maker wants the hyper-parameters: it has a place for one argument that must be filled."""
+    """Whether a maker wants the hyperparameters: it has a place for one argument that must be filled."""
     try:
         places = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

@@ -21,20 +21,22 @@ from scipy.special import expit
 from tacit.errors import BadInput, GuaranteeError, count, positive
 from tacit.gp.threads import one_thread
 from tacit.privacy.conversions import gdp_epsilon
+from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.origin import ELSEWHERE, describe_origin
 from tacit.privacy.release import Release
+from tacit.privacy.units import TRAINING as UNIT
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Array, Float, Params, Space
-from tacit.trainers.dp_sgd import UNIT
 from tacit.trainers.examples import ENCODED, Examples, Unreleased
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tacit.data.schema import Schema
     from tacit.privacy.ledger_like import LedgerLike
-    from tacit.schema import Schema
 
 EPS = 2.0**-52
 FEW = 4  # runs up to which one after the other is quicker than all at once
@@ -163,6 +165,33 @@ class OutputPerturbation:
         scores = self.train(params, seeds).reveal() @ self.examples.X_test.T
         known = self.examples.y_test >= 0  # a test label outside the classes is never right
         return np.asarray(((scores > 0) == (self.examples.y_test == 1)) & known)
+
+    @classmethod
+    def worst_pairs(cls, records: int = 200) -> tuple[WorstPair, ...]:
+        """One record pulls the weights to the one side, then to the other.
+
+        The others make the weights long in the first direction. Ours lies against it, so its residual is near 1
+        whatever its second coordinate; that one turns, and its whole pull with it.
+        """
+        params, sides = {"gamma": 0.02, "sigma": 0.5}, cls.turn_record(records)
+        claim = Budget.gdp(sides[0].sensitivity(params["gamma"]) / params["sigma"])
+
+        def play(side: int, noise: Source) -> Any:
+            return sides[side].train_for_release(params, noise=noise).value
+
+        about = f"{records} records; one that the others class wrong turns its second coordinate"
+        return (WorstPair(about, claim, play, share=0.334),)
+
+    @classmethod
+    def turn_record(cls, records: int) -> list[Self]:
+        """The algorithm on either side of its worst pair."""
+        X, made = np.tile([1.0, 0.0], (records, 1)), []
+        y = np.r_[np.ones(records - 1), 0]  # a second class must occur; it says the same as the others
+        X[-1] = -1.0, 0.0
+        for second in (1.0, -1.0):
+            X[0] = -0.5, 0.75**0.5 * second
+            made.append(cls(X.copy(), y, X, y, classes=(0, 1)))
+        return made
 
     def train_for_release(
         self, params: Params, *, ledger: LedgerLike = None, purpose: str = "", noise: Source = EXACT

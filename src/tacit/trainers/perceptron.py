@@ -23,14 +23,16 @@ from numpy.typing import NDArray
 from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
-from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import Profile
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params
 from tacit.trainers.descent import LOUDEST, QUIETEST, add_noise
 from tacit.trainers.linear_losses import LOSSES, link, score_count
 from tacit.trainers.secret_lots import draw_lot
 from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
+from tacit.trainers.worst_pairs import replace_row
 
 Floats = NDArray[np.float64]
 INPUT_BITS, SUM_BITS = 8, 52
@@ -62,7 +64,7 @@ class PerceptronSettings:
     @property
     def scale(self) -> float:
         """Standard deviation of the noise on a sum, in whole numbers."""
-        return 2 * self.clip * self.multiplier / self.unit * (1 + 4 * LATTICE)
+        return 2 * self.clip * self.multiplier / self.unit * ABOVE
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class PerceptronTrainer:
     """One hidden layer of ReLU units trained for release; ``task`` is classes or numbers.
 
     Guarantee. Each training costs at most the base profile that it was calibrated for, one training record replaced.
-    Sums are exact and the noise is discrete Gaussian: nothing is assumed of floating point.
+    Sums are exact and the noise is exact: nothing is assumed of floating point.
     Follows. Abadi et al. (2016); Goodfellow (2015) for norms of gradients that are never formed;
     docs/proofs/private-training.md for exactness, docs/proofs/subsampled-gaussian.md for the cost of lots.
     Differs. What the hidden layer puts out is cut at 32 and rounded to multiples of 2^-8. The released weights are the
@@ -164,6 +166,22 @@ class PerceptronTrainer:
                     mean += theta
         mean /= s.steps - s.steps // 2
         return PerceptronScores(mean[: D * H].reshape(D, H), mean[D * H :].reshape(H + 1, k), self.task)
+
+    def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
+        """A row whose long gradient, of both layers, turns round with its target."""
+        params = {"epochs": 5, "lot": 1024, "hidden": 8, "rate": 30.0, "clip": 0.3}  # noise makes both layers matter
+        return tuple(
+            replace_row(
+                self,
+                base,
+                params,
+                (((1.0, 1.0), 1.0), ((1.0, 1.0), 0.0 if self.task == CLASSES else -1.0)),
+                about="the target of a row with a clipped gradient is turned",
+                outputs=outputs,
+                share=0.917,
+            )
+            for outputs in ((2, 3) if self.task == CLASSES else (1,))
+        )
 
 
 def whole_inputs(X: NDArray[np.float64]) -> Floats:

@@ -26,9 +26,11 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Gaussian
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import GaussianProfile, Profile
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params
 from tacit.trainers.linear_losses import LOSSES, link, score_count
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
+from tacit.trainers.worst_pairs import FAR, ROWS, play_training
 
 Floats = NDArray[np.float64]
 EPS = 2.0**-52
@@ -129,6 +131,24 @@ class OutputTrainer:
         mechanism = Gaussian(sensitivity, budget=Budget.gdp(settings.mu), size=weights.size, noise=noise)
         drawn = np.asarray(mechanism.release(weights.ravel()).value).reshape(weights.shape)
         return UnitLinearScores(drawn, self.task)
+
+    def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
+        """A row that the others class wrong, whose part across their weights turns round.
+
+        Its residual is then nearly as long as L, and what it pulls across is all but its cosine with the weights.
+        """
+        params, cosine = {"gamma": 1e-4, "steps": 200}, 0.4
+        label = np.r_[0.0, np.arange(ROWS - 1) % 2]
+        sides = []
+        for turn in (1.0, -1.0):
+            X = FAR * np.column_stack([1 - 2 * label, np.zeros(ROWS)])
+            X[0] = FAR * np.array([-cosine, turn * math.sqrt(1 - cosine**2)])
+            sides.append(EncodedRows(X, label))
+        about, both = "a row that the others class wrong turns its second coordinate", (sides[0], sides[1])
+        return tuple(
+            play_training(self, base, params, both, about=about, outputs=outputs, share=share)
+            for outputs, share in ((2, 0.818), (3, 0.826))
+        )
 
 
 def descend(rows: EncodedRows, s: PlainDescent) -> Floats:

@@ -1,4 +1,4 @@
-"""How the paper's random search draws hyper-parameters of DP-SGD: Avent2020 Tables 3 and 4."""
+"""How the paper's random search draws hyperparameters of DP-SGD: Avent2020 Tables 3 and 4."""
 
 from __future__ import annotations
 

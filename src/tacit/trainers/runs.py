@@ -1,4 +1,9 @@
-"""One run of a search: a setting drawn afresh, a model trained with noise, a noisy score on validation rows."""
+"""One run of a search: a setting of its own, a model trained with noise, a noisy score on validation rows.
+
+All settings are drawn and stored before the first run (see ``secret_search``). A run that was killed goes on with its
+own setting: another one would have another law wherever the kill depends on the setting, by its memory or its time. A
+run that is killed again and again counts, with the worst score.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,11 @@ from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Source
 from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
+from tacit.trainers.model_files import scores_from_json, scores_to_json
 from tacit.trainers.scoring import Scoring
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts, Model, Trainer
+
+TRIES = 3  # of a run that is killed: then it counts as failed
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,11 @@ class Run:
     def __repr__(self) -> str:
         return "<a run, private>"
 
+    @classmethod
+    def failure(cls, params: Params) -> Run:
+        """A run with the worst score."""
+        return cls(params, np.inf, None)
+
 
 @dataclass(frozen=True, repr=False)
 class Search:
@@ -49,23 +62,29 @@ class Search:
     validation: EncodedRows
     noise: Source
     centred: bool = False  # the space is the trainer's own, whose middle are its defaults
+    fixed: Params | None = None  # the setting of one run, which nothing is compared with
 
     def __repr__(self) -> str:
         return f"<a search with {self.trainer.name}, private>"
 
-    def run(self) -> Run:
-        """Draw a setting, train, score. A run that fails counts, with the worst score: why it failed is private.
+    def draw_params(self) -> Params:
+        return draw_params(self.space, centred=self.centred) if self.fixed is None else self.fixed
+
+    def run(self, params: Params) -> Run:
+        """Train with a setting, score. A run that fails counts, with the worst score: why it failed is private.
+
+        One run by itself is not scored here: there is nothing to choose from, and there are no validation rows.
 
         Guarantee. At most ``base`` for one row replaced: a training row meets the training alone, a validation row the
         score alone.
         """
-        params = draw_params(self.space, centred=self.centred)
         try:
             settings = self.trainer.calibrate(params, self.facts, self.base)
             model = self.trainer.train(self.training, settings, self.facts, self.noise)
-            return Run(params, self.score(model, self.validation, self.base.mu), model)
+            loss = 0.0 if self.fixed is not None else self.score(model, self.validation, self.base.mu)
+            return Run(params, loss, model)
         except Exception:
-            return Run(params, np.inf, None)
+            return Run.failure(params)
 
     def score(self, model: Model, rows: EncodedRows, mu: float) -> float:
         """The mean loss of a model on rows, with noise: mu-GDP for one row, or person, replaced."""
@@ -81,7 +100,7 @@ class Search:
         few = replace(self.facts, records=n)
         X = rng.uniform(-1, 1, (n, self.facts.features))
         target = rng.integers(self.facts.outputs, size=n) if self.facts.task == CLASSES else rng.uniform(-1, 1, n)
-        params = self.space.params([[0.5] * self.space.dimensions])[0]
+        params = self.fixed or middle(self.space)
         try:
             settings = self.trainer.calibrate(params, few, self.base)
             model = self.trainer.train(EncodedRows(X, target.astype(float)), settings, few, self.noise)
@@ -101,6 +120,16 @@ class Search:
             )
 
 
+def middle(space: Space) -> Params:
+    return space.params([[0.5] * space.dimensions])[0]
+
+
+def default_params(trainer: Trainer, space: Space, facts: Facts, base: Base, *, own: bool) -> Params:
+    """The setting of one run: the trainer's defaults for these public facts, or the middle of a space."""
+    given = getattr(trainer, "defaults", None)
+    return dict(given(facts, base)) if own and given is not None else middle(space)
+
+
 def draw_params(space: Space, *, centred: bool = False) -> Params:
     """A setting by the operating system's generator: uniform over the space, or oftener near its middle.
 
@@ -114,33 +143,50 @@ def draw_params(space: Space, *, centred: bool = False) -> Params:
 class Runner(Protocol):
     """What can be run again and again, in any process."""
 
-    def run(self) -> Run: ...
+    def draw_params(self) -> Params:
+        """A setting, by the public law of all settings."""
+
+    def run(self, params: Params) -> Run: ...
 
 
-def best_of(runs: list[Run]) -> Run:
-    """The run with the least loss; ties are broken at random."""
-    least = min(r.loss for r in runs)
-    return secrets.choice([r for r in runs if r.loss == least])
+def best_of(losses: list[float]) -> int:
+    """The number of the run with the least loss; ties are broken at random."""
+    least = min(losses)
+    return secrets.choice([i for i, loss in enumerate(losses) if loss == least])
 
 
 def run_all(
-    search: Runner, runs: int, state: PrivateState, executor: Executor | None, advance: Callable[[], None] | None = None
+    search: Runner,
+    settings: list[Params],
+    state: PrivateState,
+    executor: Executor | None,
+    advance: Callable[[], None] | None = None,
 ) -> None:
-    """Do the runs that are not stored yet, here or on an executor, and store each as it ends."""
-    todo = [i for i in range(runs) if state.load(f"run-{i}") is None]
+    """Do the runs that are not stored yet, here or on an executor, and store each as it ends.
+
+    Runs that end together when a process or a pool dies are begun together again, a few times; then one by one, so that
+    a run that kills is told from those that were beside it. Only such a run counts as failed.
+    """
+    todo = [i for i in range(len(settings)) if state.load(f"run-{i}") is None]
 
     def keep(number: int, run: Run) -> None:
-        state.store(f"run-{number}", run)
+        store_run(state, number, run)
         if advance is not None:
             advance()
 
     if executor is None:
         for i in todo:
-            keep(i, search.run())
+            keep(i, _run_alone(i, settings[i], state, search.run))
         return
     running: dict[Future[Run], int] = {}
     try:
-        running = {executor.submit(search.run): i for i in todo}
+        tries = state.load("together") or 0
+        if tries < TRIES:
+            state.store("together", tries + 1)
+            running = {executor.submit(search.run, settings[i]): i for i in todo}
+        else:
+            for i in todo:
+                keep(i, _run_alone(i, settings[i], state, lambda params: executor.submit(search.run, params).result()))
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 keep(running.pop(future), future.result())
@@ -153,3 +199,35 @@ def run_all(
         for future in running:
             future.cancel()
     raise TacitError(f"the executor could not do a run ({kind}). Call again with the same out: what was done is kept")
+
+
+def _run_alone(number: int, params: Params, state: PrivateState, run: Callable[[Params], Run]) -> Run:
+    """A run while no other is under way: that it was begun is stored first, so that one that kills is known by it."""
+    name = f"begun-{number}"
+    begun = state.load(name) or 0
+    if begun >= TRIES:
+        return Run.failure(params)
+    state.store(name, begun + 1)
+    try:
+        return run(params)
+    except KeyboardInterrupt:  # a person's wish, and no fault of the run
+        state.store(name, begun)
+        raise
+
+
+def store_run(state: PrivateState, number: int, run: Run) -> None:
+    """Keep what a run left: a model of numbers in JSON, any other sealed by its owner's key."""
+    document = scores_to_json(run.model)
+    if document is None and not run.failed:
+        state.store_model(f"model-{number}", run.model)
+    state.store(f"run-{number}", {"params": run.params, "loss": run.loss, "failed": run.failed, "model": document})
+
+
+def load_run(state: PrivateState, number: int) -> Run:
+    """A run that was stored."""
+    stored = state.load(f"run-{number}")
+    if stored["failed"]:
+        return Run.failure(stored["params"])
+    found = stored["model"]
+    model = state.load_model(f"model-{number}") if found is None else scores_from_json(found)
+    return Run(stored["params"], stored["loss"], model)

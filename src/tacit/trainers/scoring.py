@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.metrics import Metric, Reading, find
+from tacit.data.metrics.reading import CLASSIFICATION, REGRESSION
 from tacit.errors import BadInput
-from tacit.metrics import Metric, Reading, find
-from tacit.metrics.metric import CLASSIFICATION, REGRESSION
 from tacit.trainers.preparation import Preparation
 from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows
 
@@ -35,8 +35,8 @@ def refuse_unknown_rates(metric: Metric) -> None:
     if metric.needs_rates and not metric.declared:
         raise BadInput(
             f"metric {metric.name!r} needs the rates of the classes, and a declared schema has none: give them as "
-            f"metric=tacit.metrics.find({metric.name!r}, rates={{label: share, ...}}) (--rate label=share), or leave "
-            "the schema out, and they are learnt with noise. Nothing was spent"
+            f"metric=tacit.metrics.find({metric.name!r}, rates={{label: share, ...}}) (--class-rate label=share), or "
+            "leave the schema out, and they are learnt with noise. Nothing was spent"
         )
 
 
@@ -52,7 +52,7 @@ class Scoring:
         """The metric settled; BadInput if it does not suit the classes there are."""
         if preparation.task == NUMBERS:
             low, high = preparation.target.range or (-1.0, 1.0)
-            bounds = (0.0, widest_loss(metric, high - low)) if metric.bounds is None else None
+            bounds = (0.0, metric.widest(high - low)) if metric.bounds is None else None
             return cls(metric.within(bounds), preparation)
         labels, shown = _labels(preparation), preparation.rates
         if metric.needs_rates and not metric.declared and shown is not None:
@@ -98,14 +98,6 @@ class Scoring:
             return scores
         first = self.metric.positive
         return scores[:, 1 if first is None else _labels(self.preparation).index(str(first))]
-
-
-def widest_loss(metric: Metric, width: float) -> float:
-    """The most that a loss can be where prediction and target lie in a range of this width."""
-    kind, _, level = metric.name.partition(":")
-    if kind == "quantile":
-        return width * max(float(level), 1 - float(level))
-    return width if kind == "absolute" else width**2
 
 
 def _labels(preparation: Preparation) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a whole private training costs: columns learnt with noise, then the best of a secret number of runs.
+"""What a whole private training costs: columns learnt with noise, then one run, or the best of a secret number.
 
     mu_c    of the columns, 0 where the schema was declared           law    of the number K of runs
     mu      of one run: its training, or its score on validation rows, whichever a record meets
@@ -16,19 +16,20 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, GuaranteeError, positive
-from tacit.privacy.bulk_noise import extra_delta
 from tacit.privacy.composed_profile import ComposedProfile
+from tacit.privacy.divergences import Divergences
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.profiles import GaussianProfile, Profile, epsilon_at, tabulate
 from tacit.privacy.published_selection import renyi_selection
-from tacit.privacy.run_laws import Capped, NegativeBinomial, RunLaw
+from tacit.privacy.run_laws import Capped, Fixed, NegativeBinomial, RunLaw
 from tacit.privacy.selection import select
 from tacit.trainers.trainer import Base
 
-FLOOR, LOST, BITS = 1e-3, 1e-2, 5e-3  # shares of delta: for the floors of all runs, for lone words, for the sampler
-MOST_DRAWS = 10**11  # numbers that the sampler in bulk may draw in one training
+FLOOR, LOST = 1e-3, 1e-2  # shares of delta: for the floors of all runs, for lone words
 SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap in means
-COLUMNS = 0.2  # mu of the columns, as a share of the budget's own mu
+GIVEN_UP = 7e-3  # share of delta that divergences give up: a little above what the floors make of a profile
+ONE = Fixed(1)
+COLUMNS = 0.3  # mu of the columns, as a share of the budget's own mu
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,6 @@ class SearchCost:
             raise BadInput(
                 f"training needs a budget with a delta, such as Budget.approximate(1.0, 1e-6), got ({self.budget})"
             )
-        least = extra_delta(min(self.budget.amount, 100.0), MOST_DRAWS) / BITS
-        if self.budget.delta < least:
-            raise BadInput(
-                f"at epsilon = {self.budget.amount:g} training needs a delta of at least {least:.1e}, to cover what "
-                f"its sampler may err by, got delta = {self.budget.delta:g}. Nothing was spent"
-            )
 
     @property
     def missed(self) -> float:
@@ -57,20 +52,36 @@ class SearchCost:
         return LOST * self.budget.delta / (1 + math.exp(self.budget.amount)) / 2
 
     @property
+    def wrong(self) -> float:
+        """The total variation by which lone words may change what comes out."""
+        return LOST * self.budget.delta / (1 + math.exp(self.budget.amount))
+
+    @property
+    def searches(self) -> bool:
+        """Whether there is more than one run to choose from."""
+        return self.law != ONE
+
+    @property
     def floor(self) -> float:
         return FLOOR * self.budget.delta / self.law.mean
 
     def profile(self, mu: float) -> Profile:
-        """The profile of the whole search if one run is mu-GDP, or below that raised to the floor."""
+        """The profile of the whole if one run is mu-GDP, or below that raised to the floor. One run chooses nothing."""
         table = tabulate(GaussianProfile(mu), floor=self.floor)
-        whole = select(table, self.law)
+        whole = select(table, self.law) if self.searches else table
         if not self.columns:
             return whole
-        return ComposedProfile(self.columns, tabulate(whole, floor=5 * FLOOR * self.budget.delta))
+        after = tabulate(whole, floor=5 * FLOOR * self.budget.delta) if self.searches else table
+        return ComposedProfile(self.columns, after)
 
     def epsilon(self, mu: float) -> float:
-        """Epsilon of the search at the budget's delta, less what lone words and the sampler may take of it."""
-        return epsilon_at(self.profile(mu), self.budget.delta * (1 - LOST - BITS))
+        """Epsilon of the search at the budget's delta, less what lone words may take of it."""
+        return epsilon_at(self.profile(mu), self.budget.delta * (1 - LOST))
+
+    @property
+    def divergences(self) -> Divergences:
+        """What the whole search tells, for a ledger that counts more than one point of its profile."""
+        return _divergences(self)
 
     @property
     def base(self) -> Base:
@@ -80,6 +91,8 @@ class SearchCost:
     def to_json(self) -> dict[str, Any]:
         """What a run may cost, how many are expected, and what the same search would cost by other ways of counting."""
         mu, delta, law = self.base.mu, self.budget.delta, self.law
+        if not self.searches:
+            return {"base_mu": mu, "columns_mu": self.columns, "expected_runs": law.mean, "epsilons": {}}
         composed = math.hypot(self.columns, mu * math.sqrt(law.mean))
         epsilons = {"composition": Budget.gdp(composed).epsilon(delta)}
         inner = getattr(law, "law", law)
@@ -88,20 +101,27 @@ class SearchCost:
         return {"base_mu": mu, "columns_mu": self.columns, "expected_runs": law.mean, "epsilons": epsilons}
 
 
-def make_law(runs: float) -> Capped:
-    """About ``runs`` runs, and never more than three times as many."""
+def make_law(runs: float) -> Capped | Fixed:
+    """One run; or about ``runs`` runs, and never more than three times as many."""
+    if runs == 1:
+        return ONE
     return Capped(NegativeBinomial.with_mean(positive("runs", runs), SHAPE), max(2, round(CAP * runs)))
 
 
 @lru_cache(maxsize=64)
+def _divergences(cost: SearchCost) -> Divergences:
+    return Divergences.of(cost.profile(cost.base.mu), GIVEN_UP * cost.budget.delta, cost.wrong)
+
+
+@lru_cache(maxsize=64)
 def _largest_base(cost: SearchCost) -> Base:
-    low, high = 0.0, cost.budget.mu()
-    if cost.epsilon(high / 1000) > cost.budget.amount:
+    high = cost.budget.mu()
+    low = high / 1000
+    if cost.epsilon(low) > cost.budget.amount:
         raise GuaranteeError(
             f"({cost.budget}) leaves nothing for the runs: about {cost.law.mean:.3g} are expected. Use a larger "
             "epsilon or fewer runs. Nothing was spent"
         )
-    low = high / 1000
     while high - low > 1e-3 * low:
         mu = math.sqrt(low * high)
         low, high = (mu, high) if cost.epsilon(mu) <= cost.budget.amount else (low, mu)

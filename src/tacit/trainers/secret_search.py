@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.errors import BadInput, TacitError
+from tacit.errors import BadInput, BudgetRefused, TacitError
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import Source, load_samplers
 from tacit.privacy.origin import PAID, describe_origin
 from tacit.privacy.release import Payment, Release, digest
+from tacit.privacy.room import round_down
 from tacit.privacy.run_laws import draw_runs
 from tacit.run.private_state import PRIVATE, PrivateState
 from tacit.run.progress import progress_bar
-from tacit.trainers.runs import Run, Runner, best_of, run_all
+from tacit.trainers.runs import Run, Runner, best_of, load_run, run_all
 from tacit.trainers.search_cost import SearchCost
+from tacit.trainers.training_room import largest_training
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -31,6 +33,7 @@ Value = TypeVar("Value")
 
 SECRET = "how many models were trained, how long that took, and the models that were not released stay secret"
 SOURCE = "best of a secret number of private trainings (docs/proofs/selection.md, docs/proofs/private-training.md)"
+ONE_RUN = "one private training (docs/proofs/private-training.md)"
 DURATION = "how long the search took stays secret: it tells of the settings that were tried"
 CERTIFICATE = "certificate.json"
 
@@ -54,9 +57,10 @@ class SecretSearch:
     def guarantee(self) -> Guarantee:
         if self.noise.simulated:
             return Guarantee.none(SIMULATED, self.unit)
-        assumed = (DURATION if self.hide_runs else SECRET, *self.assumptions)
-        budget = self.cost.budget
-        return Guarantee(budget, self.unit, assumed, SOURCE, budget.delta, premises=self.premises)
+        secret = (DURATION if self.hide_runs else SECRET,) if self.cost.searches else ()
+        assumed, source = (*secret, *self.assumptions), SOURCE if self.cost.searches else ONE_RUN
+        budget, finer = self.cost.budget, self.cost.divergences
+        return Guarantee(budget, self.unit, assumed, source, budget.delta, premises=self.premises, divergences=finer)
 
     def pay(self, state: PrivateState, ledger: Ledger | None) -> Payment | None:
         """Debit the whole, once for a state, whatever is killed in between; then load the samplers."""
@@ -65,23 +69,43 @@ class SecretSearch:
         if ledger is None:
             return None
         run = state.load("id") or state.store("id", uuid.uuid4().hex)
-        return ledger.charge(self.guarantee, self.name, key=f"{self.name.split()[0]} {run}")
+        try:
+            return ledger.charge(self.guarantee, self.name, key=f"{self.name.split()[0]} {run}")
+        except BudgetRefused as error:
+            runs = self.cost.law.mean
+            fits = round_down(largest_training(ledger.takes, ledger.budget, runs))
+            many = f"about {runs:.0f} runs" if self.cost.searches else "one run"
+            raise BudgetRefused(f"{error} A training of {many} at epsilon {fits} would fit.") from None
 
     def find_best(
         self, runner: Runner, state: PrivateState, executor: Executor | None, *, progress: bool, remedy: str = ""
     ) -> Run:
-        """Draw the number K, do K runs, and keep the best; with ``hide_runs`` all that could happen are done."""
-        law = self.cost.law
-        K: int = state.load("runs") or state.store("runs", draw_runs(law))
-        todo = (law.largest or K) if self.hide_runs else K
-        with progress_bar("training", todo, wanted=progress and self.hide_runs) as advance:  # else it would show K
+        """Draw the number K and all settings, do K runs, and keep the best; with ``hide_runs`` all that could happen.
+
+        Number and settings are stored at once before the first run: each run keeps its setting, whatever is killed.
+        """
+        plan = state.load("plan") or state.store("plan", self._draw_plan(runner))
+        K: int = plan["runs"]
+        todo = plan["settings"] if self.hide_runs else plan["settings"][:K]
+        with progress_bar(
+            "training", len(todo), wanted=progress and self.hide_runs and self.cost.searches
+        ) as advance:  # else it shows K
             run_all(runner, todo, state, executor, advance)
-        best: Run = state.load("winner") or state.store("winner", best_of([state.load(f"run-{i}") for i in range(K)]))
+        winner = state.load("winner")
+        if winner is None:
+            winner = state.store("winner", best_of([state.load(f"run-{i}")["loss"] for i in range(K)]))
+        best = load_run(state, winner)
         if best.failed:
             raise TacitError(
                 f"every run failed, so there is nothing to release. {remedy}The budget stays spent".replace("  ", " ")
             )
         return best
+
+    def _draw_plan(self, runner: Runner) -> dict[str, Any]:
+        """K, and the settings of all runs that could happen."""
+        law = self.cost.law
+        K = draw_runs(law)
+        return {"runs": K, "settings": [runner.draw_params() for _ in range(law.largest or K)]}
 
     def seal(
         self, value: Value, payment: Payment | None, ledger: Ledger | None, data: dict[str, Any] | None = None

@@ -1,8 +1,8 @@
 """tacit.select: the best of many private trainings of your own, all of them in one price.
 
     1  debit and commit the whole budget
-    2  draw a secret number K; K times draw a setting and call the objective, which trains with noise and gives one loss
-       for each validation record; draw their mean with noise
+    2  draw a secret number K and K settings, and store them; with each call the objective, which trains with noise and
+       gives one loss for each validation record; draw their mean with noise
     3  release the model of the best run, its setting and its noisy score; with ``test``, a fresh score as well
 
 A record trains, validates or tests. What it costs is the largest of the three, not their sum.
@@ -21,16 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.data.columns import read_losses
+from tacit.data.identity import DataIdentity, identify
 from tacit.errors import BadInput
-from tacit.identity import DataIdentity, identify
 from tacit.privacy.guarantee import LOSSES, Budget
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.profiles import Profile
 from tacit.privacy.release import Release, plain
+from tacit.privacy.units import EVERY_PART as UNIT
 from tacit.run.private_state import PrivateState
-from tacit.schema.cells import read_losses
 from tacit.space import Params, Space
 from tacit.trainers.runs import Run, draw_params
 from tacit.trainers.search_cost import SearchCost, make_law
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
     from tacit.privacy.ledger_like import LedgerLike
 
-UNIT = "one record replaced, whether it trains, validates or tests"
 WITHIN = "the objective trains within the base that it is given, one training record replaced"
 STATED = "the profile that is stated of the training is true, one training record replaced"
 TIME = "how long the objective takes does not depend on one record"
@@ -54,7 +54,7 @@ Objective = Callable[[Params, Base], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Selected:
-    """The best model, its hyper-parameters, and scores.
+    """The best model, its hyperparameters, and scores.
 
     ``score`` is the noisy mean loss on the validation records that made it win: it looks better than the model is.
     ``test_score`` is fresh. The deviations are those of the noise.
@@ -111,14 +111,15 @@ def select(
     ``profile(params, base)`` may state what it costs, which is then compared with the base before anything is spent.
     ``test(model)`` gives one loss for each of ``test_records`` other records.
 
-    Guarantee. (epsilon, delta) for one record replaced, whichever part it is in, for the model, its hyper-parameters
+    Guarantee. (epsilon, delta) for one record replaced, whichever part it is in, for the model, its hyperparameters
     and all scores together. Premises, on the certificate: the training costs what is stated; it does not fail or take
     longer because of one record; each loss depends on its own record alone; no record is in two parts. And the number
     of runs stays secret, unless ``hide_runs`` does all that could happen; how long they took stays secret in any case.
     Follows. docs/proofs/selection.md.
     Edges. An objective that raises, or returns what is not one number per record, counts as a run with the worst score,
     silently: how is private. With ``noise=tacit.Simulation(0)``, on rows that were made up, it raises. ``out`` holds
-    the certificate and, until the release, a private state from which a killed search goes on; models must then pickle.
+    the certificate and, until the release, a private state from which a killed search goes on, each run with its own
+    setting; models must then pickle. A run that is killed three times counts, with the worst score.
 
     >>> import numpy as np, tacit
     >>> def objective(params, base):  # a mean of 1,000 numbers within [0, 1], released with noise; not a real training
@@ -175,13 +176,15 @@ class OwnSearch:
                         "setting more noise. Nothing was spent"
                     )
 
-    def run(self) -> Run:
-        """Draw a setting, call the objective, draw the mean. A run that fails counts, with the worst score.
+    def draw_params(self) -> Params:
+        return draw_params(self.space)
+
+    def run(self, params: Params) -> Run:
+        """Call the objective with a setting, draw the mean. A run that fails counts, with the worst score.
 
         Guarantee. At most ``base`` for one record replaced: a training record meets the training alone, a validation
         record the score alone.
         """
-        params = draw_params(self.space)
         try:
             if self.profile is not None and not self.base.table.covers(self.profile(params, self.base)):
                 raise BadInput("the stated profile is above the base")
@@ -190,7 +193,7 @@ class OwnSearch:
         except Exception:
             if self.noise.simulated:
                 raise
-            return Run(params, np.inf, None)
+            return Run.failure(params)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class SparseVector:
     orders: int = 50
     name: str = "sparse vector"
     label: str = "no sampling, one record replaced"
+    apart: ClassVar[str] = "answers are simulated to be measured; its game is held to the epsilon by quadrature"
 
     def __post_init__(self) -> None:
         count("orders", self.orders)

@@ -4,7 +4,7 @@
     T   steps                     sigma   the noise on a sum of clipped gradients has deviation 2 L sigma
 
 Opacus gives each record's gradient, clips it and adds the lot up, in floating point. The sum is rounded to a lattice of
-2^-30 L, and the noise on it is discrete Gaussian, from a cryptographic generator.
+2^-30 L, and the noise on it is exact, from a cryptographic generator.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from numpy.typing import NDArray
 
 from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice, extra
-from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import Profile
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params
 from tacit.trainers.dense import DenseScores, TorchScores
 from tacit.trainers.descent import LOUDEST, add_noise
 from tacit.trainers.linear_losses import score_count
 from tacit.trainers.secret_lots import draw_lot, draw_poisson_lot
 from tacit.trainers.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
+from tacit.trainers.worst_pairs import FAR, replace_row
 
 PURPOSE = "training a torch network"
 STEP = 2.0**-30  # of the lattice, in clips
@@ -56,7 +58,7 @@ class TorchSettings:
     @property
     def scale(self) -> float:
         """Standard deviation of the noise on a sum, in steps of the lattice, without the room for rounding to it."""
-        return 2 * self.multiplier / STEP * (1 + 4 * LATTICE)
+        return 2 * self.multiplier / STEP * ABOVE
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class TorchTrainer:
     to scores (m, scores): one score for two classes or a number, else one for each class.
 
     Guarantee. Each training costs at most the base profile that it was calibrated for, one training record replaced.
-    Assumption, on the certificate: torch and Opacus clip and sum in floating point. The noise is discrete Gaussian on a
-    lattice, from a cryptographic generator; lots are secret, and accounted tightly.
+    Assumption, on the certificate: torch and Opacus clip and sum in floating point. The noise is exact, from
+    a cryptographic generator; lots are secret, and accounted tightly.
     Follows. Abadi et al. (2016), by Opacus's gradients of single records; docs/proofs/subsampled-gaussian.md.
     Differs. Lots without replacement for one record replaced, not Poisson lots for one added or removed (``lots`` may
     be "poisson", accounted for one record replaced too). The noise is not torch's. The released weights are the mean
@@ -184,6 +186,13 @@ class TorchTrainer:
         if scores.shape[1] == 1:
             return functional.binary_cross_entropy_with_logits(scores[:, 0], target.float(), reduction="none")
         return functional.cross_entropy(scores, target.long(), reduction="none")
+
+    def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
+        """A row whose long gradient turns round with its target."""
+        params = {"epochs": 5, "lot": 1024, "hidden": 8, "rate": 0.05, "clip": 0.3}
+        outputs, other = (2, 0.0) if self.task == CLASSES else (1, -1.0)
+        about, rows = "the target of a row with a clipped gradient is turned", (((FAR, FAR), 1.0), ((FAR, FAR), other))
+        return (replace_row(self, base, params, rows, about=about, outputs=outputs, share=0.917),)
 
 
 @cache

@@ -1,9 +1,10 @@
-"""tacit.train: from a private table to a released model, the search for its hyper-parameters included in the price.
+"""tacit.train: from a private table to a released model, a search for its hyperparameters included in the price.
 
     1  divide the rows, by position, into training, validation and test rows
     2  debit and commit the whole budget
     3  learn what the columns hold, with noise, from the training rows; or take the schema that was declared
-    4  draw a secret number K; K times draw a setting, train with noise, score with noise on the validation rows
+    4  train with noise, by the trainer's defaults; or, in a search, draw a secret number K and K settings, and store
+       them; with each train with noise, score with noise on the validation rows
     5  release the best run, with a fresh score from the test rows, and beside it that of a constant prediction
 
 A record is in one part only, so what it costs is the largest of what the parts cost, not their sum.
@@ -12,33 +13,35 @@ A record is in one part only, so what it costs is the largest of what the parts 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.data.identity import DataIdentity
+from tacit.data.metrics import Metric
+from tacit.data.schema import Schema
+from tacit.data.split import divide_rows
 from tacit.errors import BadInput, TacitError, choice
-from tacit.identity import DataIdentity
 from tacit.methods.intervals import sampling_deviation
-from tacit.metrics import Metric
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
+from tacit.privacy.units import TABLE, TABLE_PERSON
 from tacit.run.private_state import PrivateState
-from tacit.schema import Schema
-from tacit.schema.rows import is_frame
 from tacit.space import Space
 from tacit.trainers.baseline import Baseline, divide_mu, draw_baseline
 from tacit.trainers.column_counts import ColumnCounts
-from tacit.trainers.learn import declared_preparation, learn_preparation
+from tacit.trainers.learn import check_schema, count_learnt, declared_preparation, learn_preparation
 from tacit.trainers.model_files import load_joblib, write_model
-from tacit.trainers.parts import Part, divide_rows
 from tacit.trainers.preparation import Preparation
-from tacit.trainers.runs import Run, Search
+from tacit.trainers.private_table import DividedTable, identify_table, separate_target, settle_schema
+from tacit.trainers.quantiles import FEW
+from tacit.trainers.runs import Run, Search, default_params
 from tacit.trainers.scoring import Scoring, load_metric, refuse_unknown_rates
 from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.secret_search import SecretSearch, release_in_folder
@@ -51,12 +54,16 @@ if TYPE_CHECKING:
 
 STATED = "the trainer costs no more than it says, one training record replaced"
 TIME = "how long a training takes does not depend on one record"
-NAMED = "all rows of a person bear that person's name"
-RECORD, PERSON = "one record of the table replaced", "one person of the table replaced, with all their rows"
-SHARES = (0.8, 0.1, 0.1)
-RUNS = 40  # of a trainer that names no number of its own
-LOUD = 0.1  # noise on a validation score, in units of the loss
-MANY_COLUMNS = 10
+NAMED = (
+    "all rows of a person bear that person's name, and whoever a person is replaced by has a name that falls in the "
+    "same part of the table, by a hash: numbers of persons in the parts are public"
+)
+UNTOUCHED = "nothing that was fitted or chosen on the rows, such as a scaler, came before: they are given as they are"
+SHARES, ONE_RUN = (0.8, 0.1, 0.1), (0.9, 0.0, 0.1)  # parts of a search, and of one run, which chooses nothing
+RUNS = 40  # of a search in a space of one's own
+ROUGHEST = 0.4  # deviation of the noise on a share of rows with which a range is still found
+LOUD, LOUDEST = 0.1, 0.25  # noise on a validation score and on the released one, in units of the loss
+FEWEST = 2.0  # rows of the rarest class, where rates are declared, in deviations of the noise on a count
 
 
 def train(
@@ -69,9 +76,10 @@ def train(
     runs: float | None = None,
     schema: Schema | None = None,
     target: str | None = None,
+    labels: Sequence[Any] | None = None,
     groups: Any = None,
     metric: str | Metric | None = None,
-    parts: tuple[float, float, float] = SHARES,
+    parts: tuple[float, float, float] | None = None,
     hide_runs: bool = False,
     ledger: LedgerLike = None,
     executor: Executor | None = None,
@@ -81,51 +89,73 @@ def train(
     noise: Source = EXACT,
     data: str | DataIdentity | None = None,
 ) -> Release[Trained]:
-    """Train many models with differential privacy on a table, release the best one, and charge once for everything.
+    """Train a model with differential privacy on a table, release it with an honest score, and charge once.
 
     ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object. ``X`` is a DataFrame, an array or a list of
-    rows and ``y`` what is predicted, or ``target`` names the column of X that is. About ``runs`` models are trained, 40
-    or what the trainer names (10 for boosting, whose defaults are good).
-    ``schema`` says what the columns hold, as public facts; without one it is learnt from the training rows with noise,
-    paid from the budget. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
+    rows and ``y`` what is predicted, or ``target`` names the column of X that is. One model is trained, with the
+    trainer's defaults for so many rows and columns and such a budget. With ``runs`` above 1 about that many models are
+    trained, each with a setting drawn from ``space`` (by default the trainer's own), and the best one is released: that
+    leaves each of 40 runs half the mu that one run has, and seldom gains. With a ``space`` alone ``runs`` is 40.
+    ``parts`` are the shares of rows that train, validate and test: 0.9, 0, 0.1 for one run and 0.8, 0.1, 0.1 for more.
+    ``schema`` says what the columns hold, as public facts; what it leaves open is learnt from the training rows with
+    noise, paid from the budget. ``labels`` are those of the target, as public facts; class rates of a metric name them
+    too. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
     the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out. ``data`` is
     what to call the table; its identity is kept, so that a folder begun with another one is refused.
 
     Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
-    whatever it was used for: training, choosing hyper-parameters, scoring. It covers the model, its hyper-parameters
-    and its score. Assumption: the number of runs and the time they took stay secret; with ``hide_runs`` all runs that
-    could happen are done, so that their number is public, and only the time must stay secret.
+    whatever it was used for: training, choosing hyperparameters, scoring. It covers the model, its hyperparameters
+    and its score. One run assumes nothing. Assumption of more: their number and the time they took stay secret; with
+    ``hide_runs`` all runs that could happen are done, so that their number is public, and only the time must stay
+    secret.
     Follows. Liu and Talwar (2019), Papernot and Steinke (2022); the bound is docs/proofs/selection.md.
-    Edges. The number of records (or persons) and the names of the columns are public. Of a person with several rows one
-    row trains. A label that does not fit counts as wrong. ``out`` is a folder for the model, the certificate and, until
-    the release, a private state from which a killed training goes on; it is wiped then.
+    Edges. The number of records (or persons) and the names of the columns are public. Of a person with several
+    rows all count together as one, in the trainers that take them (linear and additive ones), else the first trains. A
+    label that does not fit counts as wrong. ``out`` is a folder for the model, the certificate and, until
+    the release, a private state from which a killed training goes on, each run with the setting that was drawn for it;
+    it is wiped then. A run that is killed three times counts, with the worst score.
 
     >>> import numpy as np, tacit
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (6000, 3))
     >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    >>> release = tacit.train("logistic", X, y, budget=tacit.Budget.approximate(2.0, 1e-6), runs=4, progress=False)
+    >>> release = tacit.train("logistic", X, y, budget=tacit.Budget.approximate(2.0, 1e-6), progress=False)
     >>> release.value.score < 0.3, release.guarantee.epsilon(1e-6) <= 2.0
     (True, True)
     """
     chosen = load_trainer(trainer)
-    table, labels = separate_target(X, y, target)
-    training, validation, test = divide_rows(len(labels), groups, parts, seed)
+    table, answers = separate_target(X, y, target)
+    measured = load_metric(metric, chosen.task)
+    known = settle_schema(schema, labels, measured, target)
+    if known is not None:
+        check_schema(known, table)
+    settled = known is not None and known.is_settled
+    runs = count_runs(runs, space)
+    shares = parts or (ONE_RUN if runs == 1 else SHARES)
+    if (runs == 1) != (shares[1] == 0):
+        raise BadInput(
+            f"one run has no validation rows, such as parts={ONE_RUN}, and a search some, such as parts={SHARES}; got "
+            f"runs={runs:g} and parts={shares!r}. Nothing was spent"
+        )
+    training, validation, test = divide_rows(len(answers), groups, shares, seed)
     job = Training(
         chosen,
-        DividedTable(table, labels, training.one_each(), validation, test),
+        DividedTable(
+            table, answers, training if getattr(chosen, "persons", False) else training.one_each(), validation, test
+        ),
         SearchCost(
             budget,
-            make_law(usual_runs(chosen) if runs is None else runs),
-            0.0 if schema is not None else COLUMNS * budget.mu(),
+            make_law(runs),
+            0.0 if settled else COLUMNS * budget.mu(),
         ),
-        None if schema is None else declared_preparation(table, schema),
+        declared_preparation(table, known) if known is not None and settled else None,
         None if space is None else Space(space),
-        load_metric(metric, chosen.task),
+        measured,
         hide_runs,
-        RECORD if groups is None else PERSON,
+        TABLE if groups is None else TABLE_PERSON,
         noise,
-        identify_table(X, y, target, groups, schema, data, f"parts {parts}, seed {seed}"),
+        identify_table(X, y, target, groups, known, data, f"parts {shares}, seed {seed}"),
+        known,
     )
     job.rehearse()
     if not noise.simulated:
@@ -134,27 +164,6 @@ def train(
         load_joblib()
     paying = as_ledger(ledger)
     return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress), write_model)
-
-
-@dataclass(frozen=True, repr=False)
-class DividedTable:
-    """Rows, labels, and the three parts. Private."""
-
-    rows: Any
-    labels: Any
-    training: Part
-    validation: Part
-    test: Part
-
-    def cells(self, part: Part) -> tuple[Any, Any]:
-        """Rows and labels of a part."""
-        return _take(self.rows, part.rows), _take(self.labels, part.rows)
-
-    def encode(self, part: Part, preparation: Preparation) -> EncodedRows:
-        return preparation.rows(*self.cells(part), part.owners)
-
-    def __repr__(self) -> str:
-        return "<a table, private>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,6 +180,7 @@ class Training:
     unit: str
     noise: Source
     data: DataIdentity
+    known: Schema | None = None  # what is declared, where the rest is learnt
 
     def __repr__(self) -> str:
         return f"<a training with {self.trainer.name}>"
@@ -179,8 +189,8 @@ class Training:
     def secret(self) -> SecretSearch:
         trainer = self.trainer
         own = () if type(trainer).__module__.startswith("tacit.trainers.") else (STATED, TIME)
-        whose = (NAMED,) if self.unit == PERSON else ()
-        premises, name = (*own, *trainer.premises, *whose), f"train {trainer.name}"
+        whose = (NAMED,) if self.unit == TABLE_PERSON else ()
+        premises, name = (*own, *trainer.premises, *whose, UNTOUCHED), f"train {trainer.name}"
         return SecretSearch(name, self.cost, self.unit, self.noise, self.hide_runs, trainer.assumptions, premises)
 
     def rehearse(self) -> None:
@@ -195,25 +205,50 @@ class Training:
                 )
             refuse_unknown_rates(self.metric)
             Scoring.of(self.metric, self.declared)
+        elif self.known is not None and self.known.target is not None:
+            if (self.known.target.kind == "category") != (self.trainer.task == CLASSES):
+                raise BadInput(
+                    f"{self.trainer.name} predicts {self.trainer.task}, and the target was declared otherwise"
+                )
+            refuse_unknown_rates(self.metric)
         self._refuse_loud_noise()
         nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
         self._search(facts, None, nothing, nothing).rehearse()
 
     def _refuse_loud_noise(self) -> None:
-        base, validation = self.cost.base.mu, self.metric.units(self.table.validation.units)
-        if 1 / (validation * base) > LOUD:
+        base, table, per = self.cost.base.mu, self.table, self.metric.units
+        if self.cost.searches and (noise := 1 / (per(table.validation.units) * base)) > LOUD:
             raise BadInput(
                 f"each of about {self.cost.law.mean:.0f} models would be scored with noise of standard deviation "
-                f"{1 / (validation * base):.2g} on {validation} validation losses: no better than a random choice. Use "
-                f"{math.ceil(1 / (LOUD * validation * base))} times the rows or the epsilon, or fewer runs. Nothing "
-                "was spent"
+                f"{noise:.2g} on {per(table.validation.units)} validation losses: no better than a random choice. Use "
+                f"{math.ceil(noise / LOUD)} times the rows or the epsilon, or fewer runs. Nothing was spent"
             )
-        counts = ColumnCounts(MANY_COLUMNS, self.cost.columns, self.cost.missed) if self.declared is None else None
-        if counts is not None and counts.threshold > self.table.training.units / 2:
+        if (noise := 1 / (per(table.test.units) * divide_mu(self.cost.budget.mu())[0])) > LOUDEST:
             raise BadInput(
-                f"learning what the columns hold would need about {2 * counts.threshold} training rows at this budget, "
-                f"got {self.table.training.units}: declare them (Schema.declare, --schema), or use a larger epsilon. "
-                "Nothing was spent"
+                f"the score would have noise of standard deviation {noise:.2g} on {per(table.test.units)} test losses, "
+                f"and the model as much: nothing can be learnt. Use {math.ceil(noise / LOUDEST)} times the rows or the "
+                "epsilon. Nothing was spent"
+            )
+        rarest = min((share for _, share in self.metric.declared), default=1.0) * table.training.units
+        if rarest * base < FEWEST:
+            raise BadInput(
+                f"the rarest class has about {rarest:.0f} of {table.training.units} training rows, and at this budget "
+                f"noise hides about {1 / base:.0f}: nothing can be learnt of it. Use "
+                f"{math.ceil(FEWEST / (rarest * base))} times the rows or the epsilon. Nothing was spent"
+            )
+        if self.declared is not None:
+            return
+        learnt = count_learnt(self.known, len(self.table.rows.names))
+        counts = ColumnCounts(learnt, self.cost.columns, self.cost.missed)
+        aim = None if self.known is None else self.known.target
+        labels = aim is None and self.trainer.task == CLASSES
+        least = 2 * counts.threshold if labels else math.ceil(counts.row_scale(FEW) / ROUGHEST)
+        if least > self.table.training.units:
+            why = f"a label {counts.threshold}, " if labels else ""
+            raise BadInput(
+                f"learning what the columns hold, {learnt} with the target, would need about {least} training rows at "
+                f"this budget, {why}got {self.table.training.units}: declare the labels (labels=[...], --labels) or "
+                "the columns (Schema.declare, --schema), or use a larger epsilon. Nothing was spent"
             )
 
     def release(
@@ -226,20 +261,23 @@ class Training:
         scoring, search = self.begin(state)
         winner = secret.find_best(search, state, executor, progress=progress)
         for_score, for_counts = divide_mu(self.cost.budget.mu())
-        loss, baseline = state.load("loss"), state.load("baseline")
+        loss, known = state.load("loss"), state.load("baseline")
+        baseline = None if known is None else Baseline(**known)
         if loss is None or baseline is None:
             test = self.table.encode(self.table.test, scoring.preparation)
             if loss is None:
                 loss = state.store("loss", search.score(winner.model, test, for_score))
             if baseline is None:
-                baseline = state.store("baseline", draw_baseline(test, scoring, for_counts, self.noise))
+                baseline = draw_baseline(test, scoring, for_counts, self.noise)
+                state.store("baseline", asdict(baseline))
         return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger, state.load("data"))
 
     def begin(self, state: PrivateState) -> tuple[Scoring, Search]:
         """How models are scored, and all that a run needs: step 3 of the head of this file."""
-        preparation = state.load("preparation") or state.store("preparation", self._prepare())
-        if isinstance(preparation, str):
-            raise TacitError(preparation)
+        stored = state.load("preparation") or state.store("preparation", self._prepare())
+        if "refusal" in stored:
+            raise TacitError(stored["refusal"])
+        preparation = Preparation.from_json(stored["preparation"], stored["rates"])
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         scoring = self._settle(preparation)
@@ -257,7 +295,7 @@ class Training:
         }
         about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "metric": self.metric.name}
         about |= {"bounds": self.metric.bounds, "rates": self.metric.declared}
-        schema = self.declared.to_json() if self.declared else None
+        schema = self.declared.to_json() if self.declared else self.known.to_json() if self.known else None
         return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
 
     def _settle(self, preparation: Preparation) -> Scoring:
@@ -269,18 +307,22 @@ class Training:
 
     def _search(self, facts: Facts, scoring: Scoring | None, training: EncodedRows, validation: EncodedRows) -> Search:
         space, own = self.space or Space(self.trainer.space(facts)), self.space is None
+        base = self.cost.base
+        fixed = None if self.cost.searches else default_params(self.trainer, space, facts, base, own=own)
         parts = (training, validation)
-        return Search(self.trainer, space, facts, self.cost.base, scoring, *parts, self.noise, centred=own)
+        return Search(self.trainer, space, facts, base, scoring, *parts, self.noise, centred=own, fixed=fixed)
 
-    def _prepare(self) -> Preparation | str:
+    def _prepare(self) -> dict[str, Any]:
         """What the columns hold; or why that cannot be trained on, which was drawn too, and is said again if asked."""
-        if self.declared is not None:
-            return self.declared
-        rows, labels = self.table.cells(self.table.training)
-        try:
-            return learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise)
-        except TacitError as error:
-            return str(error)
+        preparation = self.declared
+        if preparation is None:
+            rows, labels = self.table.cells(self.table.training.one_each())
+            try:
+                preparation = learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise, self.known)
+            except TacitError as error:
+                return {"refusal": str(error)}
+        rates = preparation.rates
+        return {"preparation": preparation.to_json(), "rates": asdict(rates) if rates else None}
 
     def _describe_winner(self, winner: Run, scoring: Scoring, loss: float, baseline: Baseline) -> Trained:
         assert winner.model is not None
@@ -298,32 +340,18 @@ class Training:
             alone.reach(told, 1.96 * noise) / 1.96,
             reading.reach(told, 1.96 * sampling) / 1.96,
             {
-                "of": "persons" if self.unit == PERSON else "rows",
+                "of": "persons" if self.unit == TABLE_PERSON else "rows",
                 "records": self.table.training.units,
                 "test": persons,
                 "baseline": reading.read(without),
                 "baseline_deviation": alone.reach(without, 1.96 * baseline.deviation * scoring.width) / 1.96,
                 "baseline_of": baseline.prediction,
+                "higher": reading.higher,
+                "unit": reading.unit,
                 **({"metric": reading.about} if reading.about else {}),
                 **self.cost.to_json(),
             },
         )
-
-
-def identify_table(
-    X: Any, y: Any, target: str | None, groups: Any, schema: Schema | None, data: str | DataIdentity | None, use: str
-) -> DataIdentity:
-    """Which table it is, and what decides the part that a row has in the training."""
-    if isinstance(data, DataIdentity):
-        return replace(data, use=use)
-    others = [np.asarray(part) for part in (y, groups) if part is not None]
-    declared = None if schema is None else schema.to_json()
-    persons = groups is not None
-    if is_frame(X):
-        made = DataIdentity.of_table(X, name="table", target=target, declared=declared, persons=persons, others=others)
-    else:
-        made = DataIdentity.of_arrays([np.asarray(X), *others], name="arrays")
-    return replace(made, rows=None if persons else made.rows, use=use).rename(data)
 
 
 def load_trainer(trainer: str | Trainer) -> Trainer:
@@ -335,25 +363,6 @@ def load_trainer(trainer: str | Trainer) -> Trainer:
     return found
 
 
-def usual_runs(trainer: Trainer) -> float:
-    """About how many models of a trainer are trained if nobody says."""
-    return float(getattr(trainer, "runs", RUNS))
-
-
-def separate_target(X: Any, y: Any, target: str | None) -> tuple[Any, Any]:
-    """Rows without the target, and the target."""
-    if (y is None) == (target is None):
-        raise BadInput("give y, or the name of the column that holds it as target; one of the two")
-    if target is not None:
-        if not is_frame(X) or target not in X.columns:
-            raise BadInput(f"target={target!r} must name a column of a DataFrame")
-        X, y = X.drop(columns=[target]), X[target]
-    if len(X) != len(y):
-        raise BadInput(f"X has {len(X)} rows and y has {len(y)}; they must agree")
-    return X, y
-
-
-def _take(rows: Any, at: Any) -> Any:
-    if hasattr(rows, "iloc"):
-        return rows.iloc[at]
-    return rows[at] if isinstance(rows, np.ndarray) else [rows[i] for i in at]
+def count_runs(runs: float | None, space: Any = None) -> float:
+    """About how many models are trained: one if nobody asks for more, by a number or a space."""
+    return float(runs) if runs is not None else 1.0 if space is None else RUNS

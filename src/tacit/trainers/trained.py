@@ -1,4 +1,4 @@
-"""What a private training releases: a model that reads tables, its hyper-parameters, and a score from fresh rows."""
+"""What a private training releases: a model that reads tables, its hyperparameters, and a score from fresh rows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PublishedModel:
 
 @dataclass(frozen=True)
 class Trained:
-    """The released model, its hyper-parameters, and its loss on test rows that nothing else has touched.
+    """The released model, its hyperparameters, and its loss on test rows that nothing else has touched.
 
     ``deviation`` is the standard deviation of the privacy noise on the score, ``sampling`` that of the test rows
     themselves as a sample, at most. ``details`` has what the search cost, and what it would have cost otherwise.

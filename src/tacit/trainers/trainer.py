@@ -1,6 +1,7 @@
 """What a trainer for release is: a space, a calibration below one base profile, and a training with exact noise.
 
-A trainer is one file. ``tests/laws/test_trainer_laws.py`` holds every one of them to the same laws.
+A trainer is one file. ``tests/laws/test_trainer_laws.py`` holds every one of them to the same laws, and
+``tests/laws/test_recorded_draws.py`` to what it claims, on the worst pairs that it names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import Profile, TableProfile
+from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Params
 
 CLASSES, NUMBERS = "classes", "numbers"
@@ -48,6 +50,15 @@ class Facts:
     outputs: int
     columns: tuple[Span, ...] = ()
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The columns, or every feature as a number of its own."""
+        return self.columns or tuple(Span(j, j + 1, True) for j in range(self.features))
+
+    def rows_per_column(self, mu: float) -> float:
+        """x = n mu / d: how much a training of mu can tell of each column. What suits a table follows from it."""
+        return self.records * mu / max(1, len(self.spans))
+
 
 @dataclass(frozen=True, repr=False)
 class EncodedRows:
@@ -65,6 +76,13 @@ class EncodedRows:
     def units(self) -> int:
         """Records, or persons."""
         return len(self.X) if self.owners is None else int(self.owners.max()) + 1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """What each row counts for, (n,): 1, or one over the number of rows of its person."""
+        if self.owners is None:
+            return np.ones(len(self.X))
+        return np.asarray(1.0 / np.bincount(self.owners)[self.owners])
 
     def __repr__(self) -> str:
         return f"<{len(self.X)} encoded rows, private>"
@@ -87,11 +105,12 @@ class Model(Protocol):
 
 
 class Trainer(Protocol):
-    """A differentially private training, calibrated to stay below a base profile whatever its hyper-parameters are.
+    """A differentially private training, calibrated to stay below a base profile whatever its hyperparameters are.
 
     ``assumptions`` are what its guarantee rests on besides the theorem, such as noise from floating-point normals;
     ``premises`` are duties of code that its user wrote. Both are on the certificate. The middle of its space is its
-    default setting, near which settings are drawn oftener. It may name a number of ``runs`` that suits it; 40 if not.
+    default setting, near which settings are drawn oftener. It may have ``defaults(facts, base)``, the setting of one
+    run from public facts; the middle of its space if not.
     """
 
     @property
@@ -107,7 +126,7 @@ class Trainer(Protocol):
     def premises(self) -> tuple[str, ...]: ...
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
-        """Its hyper-parameters, noise excepted, from public facts alone."""
+        """Its hyperparameters, noise excepted, from public facts alone."""
         ...
 
     def calibrate(self, params: Params, facts: Facts, base: Base) -> Any:
@@ -120,4 +139,12 @@ class Trainer(Protocol):
 
     def train(self, rows: EncodedRows, settings: Any, facts: Facts, noise: Source) -> Model:
         """A model, by the settings. Everything that it shows of the rows is in its profile."""
+        ...
+
+
+class RegisteredTrainer(Trainer, Protocol):
+    """A trainer of ``TRAINERS``: it names the rows on which its calibration is tight."""
+
+    def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
+        """Neighbours on which a training calibrated to ``base`` spends a stated share of it."""
         ...

@@ -89,10 +89,17 @@ class WholeGradients:
         """L in whole numbers: the most that one record adds to a sum, in the L2 norm."""
         return self.clip / self.unit
 
-    def total(self, rows: WholeRows, residual: Floats, lot: NDArray[np.intp] | slice = slice(None)) -> Floats:
+    def total(
+        self,
+        rows: WholeRows,
+        residual: Floats,
+        lot: NDArray[np.intp] | slice = slice(None),
+        weights: Floats | None = None,
+    ) -> Floats:
         """The sum over a lot of clipped gradients, whole numbers of ``unit``, (k, D); residual (m, k) is overwritten.
 
-        Guarantee. One record adds a vector of whole numbers whose L2 norm is at most ``reach``.
+        ``weights`` (m, 1) is what each row counts for; those of one person's rows add up to 1.
+        Guarantee. One record, or person, adds a vector of whole numbers whose L2 norm is at most ``reach``.
         Edges. A residual that is not a number counts as 0, silently.
 
         >>> rows, counted = WholeRows.of(np.array([[3.0]])), WholeGradients(clip=1.0, lot=1)
@@ -106,6 +113,8 @@ class WholeGradients:
         shy = 1 - (rows.X.shape[1] + residual.shape[1] + 16) * 2.0**-52
         largest = shy * self.clip / rows.norm[lot]
         residual *= np.minimum(1.0, largest / np.maximum(size, 1e-300))[:, None]
+        if weights is not None:
+            residual *= weights
         residual *= 2.0**self.residual_bits
         np.trunc(residual, out=residual)  # towards 0, so that no norm grows
         total: Floats = residual.T @ rows.X[lot]

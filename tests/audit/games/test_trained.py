@@ -38,8 +38,9 @@ def test_the_adversary_sees_much_of_the_claim_and_all_of_a_search_that_pays_for_
     assert run_game("train", 2000).verdict == "BROKEN"
 
 
+@pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # a game of a large epsilon, to see something
 def test_one_training_with_many_canaries_keeps_the_claim_and_sees_something() -> None:
-    """Less than 0.5 was not met in 50 trials, whose mean was 1.9."""
+    """It was 1.9 to 2.4 in four trials."""
     made = find_game("train-one-run")
     assert isinstance(made, OneRun)
     audit = made.audit(seed=1)

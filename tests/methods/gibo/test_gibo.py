@@ -19,7 +19,7 @@ from tacit.methods.gibo import CLAIM, GradientSearch, release, suggest_clip
 from tacit.methods.gibo.design import DescentSettings, Designs
 from tacit.methods.task import Task
 from tacit.objective import Objective
-from tacit.privacy.conversions import mu_range
+from tacit.privacy.conversions import mu_range, range_mu
 from tacit.privacy.gradient_mean import STEPS
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
@@ -37,7 +37,6 @@ class Silent:
     """No noise at all, to see what is under it."""
 
     simulated = True
-    distance = 0.0
 
     def gaussian_whole(self, value: int, scale: float) -> int:
         return value
@@ -94,6 +93,23 @@ def test_the_noise_is_two_b_root_t_over_n_mu() -> None:
     assert scored.mechanism.scale == pytest.approx(2 * 0.25 * math.sqrt(20) / (N * 0.9), rel=1e-8)
     assert scored.choice.scale == pytest.approx(2 / (N * mu_range(0.3)), rel=1e-8)
     assert release(scored).value.details["noise_scale"] == scored.mechanism.scale
+
+
+@pytest.mark.parametrize("starts", [1, 2, 5])
+def test_places_steps_and_scores_share_the_squared_budget(starts: int) -> None:
+    """Each start draws a place and a score; all steps of all starts are ``trials`` together. Squares of mu add up."""
+    options = {"starts": starts, "scan": 8, "scan_budget": 0.09, "score_budget": 0.2}
+    p = problem(trials=30, budget=Budget.gdp(0.8), options=options)
+    assert p.choice is not None
+    assert p.scoring is not None
+    place = range_mu(2 / (N * p.choice.scale))
+    step = 2 * p.settings.clip / (N * p.mechanism.scale)
+    score = 1 / (N * p.scoring.scale)
+    assert starts * place**2 == pytest.approx(0.09 * 0.8**2, rel=1e-7)
+    assert starts * score**2 == pytest.approx(0.2 * 0.8**2, rel=1e-7)
+    assert 30 * step**2 + starts * (place**2 + score**2) == pytest.approx(0.8**2, rel=1e-7)
+    lengths = [len(path) for path in release(p).value.details["gradients"]]
+    assert (len(lengths), sum(lengths)) == (starts, 30)
 
 
 def test_released_gradients_carry_noise_of_that_scale() -> None:

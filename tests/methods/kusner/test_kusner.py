@@ -23,6 +23,8 @@ from tacit.objective import Objective
 from tacit.privacy.noise import EXACT, Exact
 from tacit.space import Space
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # large budgets, for little noise
+
 N, RECORDS = 40, 200
 SPACE = {"x": tacit.Float(0.0, 1.0)}
 RICH, PURE = tacit.Budget.approximate(400.0, 1e-3), tacit.Budget.pure(20.0)
@@ -147,7 +149,7 @@ def test_algorithms_1_and_2_are_conditional_and_state_the_whole_budget() -> None
         g = run(method).guarantee
         assert g.kind == "conditional"
         assert (g.budget, g.unit) == (RICH, "one validation record replaced")
-        assert "known Gaussian process over data sets and hyper-parameters" in g.assumptions[0]
+        assert "known Gaussian process over data sets and hyperparameters" in g.assumptions[0]
         assert "one fixed pair of neighbours" in g.assumptions[1]
         assert not any("published" in a for a in g.assumptions)
     assert "A = 1 prior sd and tau = 0.5" in run("kusner2").guarantee.assumptions[2]
@@ -205,7 +207,7 @@ def test_the_debit_is_committed_before_anything_is_drawn(method: str, tmp_path: 
 def test_a_ledger_that_cannot_count_a_delta_is_refused_before_anything_is_evaluated(tmp_path: Path) -> None:
     objective = Counted()
     with pytest.raises(GuaranteeError, match="basic"):
-        run(objective=objective, ledger=tacit.Ledger.open(tmp_path / "l.db", "v", RICH))
+        run(objective=objective, ledger=tacit.Ledger.open(tmp_path / "l.db", "v", RICH, composition="gdp"))
     assert objective.seen == []
 
 

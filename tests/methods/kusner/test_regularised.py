@@ -20,6 +20,8 @@ from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.space import Float, Space
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.errors.PrivacyWarning")  # large budgets, for little noise
+
 PURE = tacit.Budget.pure(20.0)
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 

@@ -79,6 +79,6 @@ def test_a_name_that_cannot_stand_in_a_certificate_is_refused(name: str) -> None
 
 def test_without_openssl_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TacitError, match=r"apt-get install openssl.*--certificate FILE --key FILE"):
+    with pytest.raises(TacitError, match=r"apt-get install openssl.*--tls-certificate FILE --tls-key FILE"):
         make_certificate("localhost", tmp_path / "c.pem", tmp_path / "k.pem")
     assert list(tmp_path.iterdir()) == []

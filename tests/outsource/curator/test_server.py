@@ -229,7 +229,7 @@ def test_a_slow_answer_is_evaluated_once_however_often_it_is_asked_for(make: Any
 
     def slow(row: np.ndarray) -> float:
         calls.append(1)
-        go.wait(10)
+        go.wait(120)
         return 1.0
 
     service = make(slow, patience=0.05)
@@ -246,7 +246,7 @@ def test_an_answer_that_is_ready_does_not_wait_for_a_slow_one(make: Any) -> None
 
     def slow(row: np.ndarray) -> float:
         at = int(np.flatnonzero((row == ROWS).all(axis=1))[0])
-        assert at not in gates or gates[at].wait(30)
+        assert at not in gates or gates[at].wait(120)
         return float(at)
 
     desk = make(slow).http.app.state.desk

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.outsource.curator.state import STATE, State, StateError
+from tacit.errors import StateError
+from tacit.outsource.curator.state import STATE, State
 
 
 def test_a_state_that_could_not_be_made_is_made_at_the_next_try(tmp_path: Path) -> None:

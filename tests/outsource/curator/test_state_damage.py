@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from outsource_parts import hill, some_rows
 
-from tacit.errors import TacitError
+from tacit.errors import StateError, TacitError
 from tacit.outsource.curator import Curator
-from tacit.outsource.curator.state import State, StateError
+from tacit.outsource.curator.state import State
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Refused
 

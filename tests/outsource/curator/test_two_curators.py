@@ -17,10 +17,10 @@ import pytest
 import sqlalchemy as sa
 from outsource_parts import hill, some_rows
 
-from tacit.errors import ObjectiveError
+from tacit.errors import ObjectiveError, StateError
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.rows import PrivateAnswers
-from tacit.outsource.curator.state import State, StateError
+from tacit.outsource.curator.state import State
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
@@ -116,7 +116,7 @@ def test_two_evaluations_of_a_row_at_once_are_told_as_one(make: Make) -> None:
     values = iter([1.0, 2.0])
 
     def slow(row: np.ndarray) -> float:
-        both.wait(30)
+        both.wait(120)
         return next(values)
 
     first, second = make(slow), make(slow)
@@ -131,13 +131,13 @@ def test_a_query_that_another_curator_took_over_is_not_told(make: Make) -> None:
 
     def slow(row: np.ndarray) -> float:
         begun.set()
-        assert go.wait(30)
+        assert go.wait(120)
         return 1.0
 
     first = make(slow, queries=1)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(first.ask, [1], request="request-1")
-        assert begun.wait(30)
+        assert begun.wait(120)
         second = make(queries=1)  # gives back what it takes for a dead curator's claim
         assert second.ask([2])[0].row == 2
         go.set()
@@ -207,13 +207,13 @@ def test_two_curators_pay_for_a_row_once(make: Make, tmp_path: Path, charged: st
 
     def slow(row: np.ndarray) -> float:
         begun.set()
-        assert go.wait(30)
+        assert go.wait(120)
         return 0.0
 
     first = make(slow, answers=answers, ledger=ledger)
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(first.ask, [5], modeler="alice", request="request-5")
-        assert begun.wait(30)
+        assert begun.wait(120)
         second = make(lambda row: 0.0, answers=answers, ledger=ledger)
         told = second.ask([5], modeler="bob")  # evaluated, paid, recorded and settled while the first evaluates it too
         go.set()

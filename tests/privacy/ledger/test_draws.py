@@ -13,7 +13,7 @@ from ledger_workers import charge_one_key, forks
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered
 from tacit.privacy.guarantee import Budget, Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, witness
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "runs_v1" / "ledger.db"
 PIECE = Guarantee(Budget.gdp(0.8))
@@ -116,30 +116,84 @@ def test_an_edited_key_pays_for_nothing(tmp_path: Path) -> None:
 
 def test_numbers_are_taken_once_and_none_past_the_last(ledger_url: str) -> None:
     ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
-    draws = ledger.draws(ledger.charge(PIECE))
-    assert draws.begin("here", 2) == ("here", 2)
-    assert draws.begin("there", 0) == ("here", 2)  # as it was noted first
+    draws, homes = ledger.draws(ledger.charge(PIECE)), list[str]()
+    draws.begin("here", 2, homes.append)
     beside = ledger.draws(ledger.payment(1))
+    beside.begin("there", 0, homes.append)
     assert [draws.take(3, most=8), beside.take(1, most=8), draws.take(3, most=8)] == [
         range(2, 5),
         range(5, 6),
         range(6, 8),
     ]
     assert list(beside.take(3, most=8)) == []
-    draws.move("there")
-    assert beside.begin("nowhere", 0) == ("there", 8)
+    draws.begin("there", 0, homes.append)
+    assert homes == ["here"]  # asked whenever they are kept elsewhere
     ledger.verify()
 
 
-def test_draws_that_are_known_one_by_one_are_counted_in_step(ledger_url: str) -> None:
+A, B, C = ("a" * 64, "b" * 64, "c" * 64)
+
+
+def open_draws(ledger: Ledger, held: dict[str, str]) -> Any:
+    draws = ledger.draws(ledger.payment(1))
+    draws.open("here", held)
+    return draws
+
+
+def test_a_named_draw_is_noted_once_with_its_value(ledger_url: str) -> None:
+    ledger, held = Ledger.open(ledger_url, "l", Budget.gdp(1.0)), dict[str, str]()
+    ledger.charge(PIECE)
+    draws = open_draws(ledger, held)
+    for _ in range(2):  # a crash may lie between the note and what follows
+        draws.name({"row 1": A, "row 2": B}, 2, lambda: held)
+    for other in ({"row 1": B}, {"row 3": C, "row 2": A}, {"row 1": ""}):
+        with pytest.raises(LedgerError, match=r"has paid for row \d already"):
+            draws.name(other, 3, lambda: held)
+    with pytest.raises(LedgerError, match="an older copy was put back"):  # under a live process
+        draws.name({"row 3": C}, 1, lambda: held)
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        open_draws(ledger, {"row 1": A})
+    again = open_draws(ledger, {"row 1": A, "row 2": B, "row 9": C})  # recorded, and not noted before it died
+    with pytest.raises(LedgerError, match="has paid for row 9 already"):
+        again.name({"row 9": A}, 3, dict)
+    ledger.verify()
+
+
+def test_of_two_that_opened_the_same_the_one_that_lacks_a_draw_is_refused(ledger_url: str) -> None:
+    """Clones side by side, at one place: whoever comes with an older epoch shows all that is noted, or has ended."""
     ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
-    draws = ledger.draws(ledger.charge(PIECE))
-    draws.begin("here", 0)
-    draws.advance(0, 1)
-    draws.advance(1, 4)
-    with pytest.raises(LedgerError, match=r"has paid for 4 draws, and here are 1: a copy"):
-        draws.advance(1, 2)
-    assert draws.begin("here", 0) == ("here", 4)
+    ledger.charge(PIECE)
+    first, second = open_draws(ledger, {}), open_draws(ledger, {})
+    first.name({"row 1": A}, 1, dict)  # nobody has drawn since: it takes the next epoch
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        second.name({"row 2": B}, 2, dict)
+    second.name({"row 2": B}, 2, lambda: {"row 1": A, "row 2": B})  # it is no clone: both have the same store
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        first.name({"row 3": C}, 3, lambda: {"row 1": A})
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        first.name({"row 3": C}, 3, lambda: {"row 1": A, "row 2": C})
+    ledger.verify()
+
+
+def test_a_count_that_went_back_is_tampering(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db", "l", Budget.gdp(1.0))
+    ledger.charge(PIECE)
+    open_draws(ledger, {}).name({"row 1": A, "row 2": B}, 2, dict)
+    with sqlite3.connect(tmp_path / "ledger.db") as database:
+        database.execute("UPDATE tacit_draws SET drawn = 1")
+    with pytest.raises(LedgerTampered, match="2 draws that are named, and counts fewer"):
+        ledger.verify()
+
+
+def test_draws_that_an_earlier_release_counted_without_names_are_not_made_again(ledger_url: str) -> None:
+    ledger = Ledger.open(ledger_url, "l", Budget.gdp(1.0))
+    ledger.charge(PIECE)
+    ledger.draws(ledger.payment(1)).begin("here", 3)  # all that it wrote
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        open_draws(ledger, {"row 1": A, "row 2": B})
+    open_draws(ledger, {"row 1": A, "row 2": B, "row 3": C})
+    with pytest.raises(LedgerError, match="an older copy was put back"):
+        open_draws(ledger, {"row 1": A, "row 2": B, "row 4": C})
 
 
 def test_a_ledger_of_the_first_release_finds_its_charges_by_their_purposes(tmp_path: Path) -> None:
@@ -151,7 +205,22 @@ def test_a_ledger_of_the_first_release_finds_its_charges_by_their_purposes(tmp_p
     for e in charges:
         assert e.guarantee is not None
         assert ledger.charge(e.guarantee, "found again", key=e.purpose) == ledger.payment(e.number)
-    assert ledger.draws(ledger.payment(1)).begin("here", 3) == ("here", 3)
+    ledger.draws(ledger.payment(1)).begin("here", 3)
     assert ledger.entries() == before
     ledger.verify()
     assert ledger.charge(charges[0].guarantee, "new", key="new").entry == len(before) + 1  # type: ignore[arg-type]
+
+
+def test_draws_that_a_ledger_forgot_are_known_to_a_machine_that_saw_them(tmp_path: Path) -> None:
+    """Put back together with what is kept of the draws, the chain alone is the same."""
+    ledger = Ledger.open(tmp_path / "ledger.db", "l", Budget.gdp(1.0))
+    ledger.charge(PIECE)
+    for draw in (lambda draws: draws.name({"row 1": A}, 1, dict), lambda draws: draws.take(1, most=9)):
+        draws = open_draws(ledger, {})
+        saved = (tmp_path / "ledger.db").read_bytes()
+        draw(draws)
+        (tmp_path / "ledger.db").write_bytes(saved)
+        for again in (lambda: open_draws(ledger, {}), lambda: draw(draws)):  # noqa: B023
+            with pytest.raises(LedgerTampered, match="has seen more draws of entry 1"):
+                again()
+        shutil.rmtree(witness.folder())

@@ -8,6 +8,7 @@ import pytest
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.release import Release, digest
+from tacit.privacy.units import SAME_RECORDS, VALIDATION
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ledger_v1.db"
 HEAD = "42c4767cfb9a6c1e8566b0caadab55eff27220e42c99424483623e4f1970bd3d"  # of "stays", as it was made
@@ -48,3 +49,17 @@ def test_an_empty_ledger_of_schema_1_keeps_its_unit(copied: Path) -> None:
     ledger = Ledger.open(copied, "empty")
     assert (ledger.budget, ledger.unit, ledger.entries()) == (Budget.gdp(1.0), "one patient replaced", [])
     ledger.verify()
+
+
+def test_a_ledger_of_several_filters_opens_verifies_and_is_charged(tmp_path: Path) -> None:
+    shutil.copy(GOLDEN.with_name("ledger_v2.db"), tmp_path / "ledger.db")
+    assert Ledger.names(tmp_path / "ledger.db") == ["icu", "tuned alone"]
+    with Ledger.open(tmp_path / "ledger.db", "icu", Budget.approximate(3.0, 1e-6), composition="any") as ledger:
+        ledger.verify(head="4f7720cfce66e59ebf730b11b1438991805eed573cc672bc7e434c3bd92107a3")
+        assert (ledger.filter.code, ledger.unit) == ("any:20", SAME_RECORDS)
+        spent = ledger.entries()[-1].spent
+        assert spent.parts[0] == pytest.approx((0.45219153959735103, 1e-8), rel=1e-12)
+        assert spent.parts[1] == pytest.approx((1.0995571003346492, 1e-8), rel=1e-12)
+        assert spent.parts[2] == pytest.approx((2.259210749439827, 3e-8), rel=1e-12)
+        ledger.charge(Guarantee(Budget.gdp(0.1), VALIDATION), "later")
+        ledger.verify()

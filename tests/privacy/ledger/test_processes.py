@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,10 @@ from ledger_workers import (
     spawn,
 )
 
-from tacit.errors import BudgetRefused
-from tacit.privacy.guarantee import Budget
+from tacit.errors import BudgetRefused, LedgerError, LedgerTampered
+from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger.store import Database
 
 
 def all_at_once(work: Any, url: str, name: str, processes: int) -> list[Any]:
@@ -50,6 +53,33 @@ def test_sixteen_processes_never_overspend_and_leave_nothing_affordable(ledger_u
 
 def test_processes_that_open_at_once_get_one_ledger(ledger_url: str) -> None:
     assert len(set(all_at_once(open_new, ledger_url, "new", 8))) == 1
+    assert Ledger.names(ledger_url) == ["new"]
+
+
+@pytest.mark.parametrize(("look", "turn"), [("exists", 1), ("exists", 2), ("find", 1)])
+@pytest.mark.parametrize("budget", [Budget.gdp(1.0), None])
+def test_a_ledger_that_another_process_makes_meanwhile_is_not_called_lost(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch, look: str, turn: int, budget: Budget | None
+) -> None:
+    """It is made right after a look that did not see it, so its note is there when the note is read."""
+    usual, looks = getattr(Database, look), 0
+
+    def make_meanwhile(store: Database, *about: str) -> Any:
+        nonlocal looks
+        seen, looks = usual(store, *about), looks + 1
+        if looks == turn:
+            monkeypatch.setattr(Database, look, usual)
+            Ledger.open(ledger_url, "new", Budget.gdp(1.0)).close()
+        return seen
+
+    monkeypatch.setattr(Database, look, make_meanwhile)
+    refusal: LedgerError | None = None
+    try:
+        Ledger.open(ledger_url, "new", budget).close()
+    except LedgerError as error:
+        refusal = error
+    assert refusal is None or (budget is None and not isinstance(refusal, LedgerTampered))
+    Ledger.open(ledger_url, "new", Budget.gdp(1.0)).close()
     assert Ledger.names(ledger_url) == ["new"]
 
 
@@ -115,3 +145,28 @@ def test_killed_at_a_given_point(ledger_url: str, tmp_path: Path, point: str, st
             ledger.charge(PIECE)
     else:
         ledger.charge(PIECE)
+
+
+def test_a_child_forked_while_threads_charge_is_served(tmp_path: Path) -> None:
+    """SQLite would tell it for a minute that a lock is held, by a thread that the child does not have."""
+    ledger, end = Ledger.open(tmp_path / "ledger.db", "l", Budget.gdp(1e3)), threading.Event()
+    piece = Guarantee(Budget.gdp(0.01))
+
+    def work() -> None:
+        while not end.is_set():
+            ledger.charge(piece)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(6):
+            child = get_context("fork").Process(target=ledger.charge, args=(piece,))
+            child.start()
+            child.join()
+            assert child.exitcode == 0
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    ledger.verify()

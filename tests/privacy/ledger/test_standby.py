@@ -183,7 +183,7 @@ def test_a_role_without_rights_and_a_home_that_may_not_be_written_do_without(
 
 
 def test_what_was_seen_only_grows_and_what_cannot_be_read_says_nothing() -> None:
-    path = path_of("server", "icu").with_name("a test")
+    path = path_of("an identifier").with_name("a test")
     assert read(path) is None
     refuse_lost(path, "icu", "here")
     for number in (3, 2):

@@ -57,7 +57,7 @@ def certificate(
 ) -> dict[str, Any]:
     values = [0.31, 0.28, 0.3] if values is None else values
     params = {"rate": 0.012345678, "loss": "hinge"}
-    given: dict[str, Any] = {"params": params, "score": 0.2875, "method": "observed", "direction": "minimize"}
+    given: dict[str, Any] = {"params": params, "loss": 0.2875, "method": "observed", "direction": "minimize"}
     given |= {"deviation": 0.01, "noise": 0.02, "trials": [{"params": params, "value": v} for v in values], **other}
     payment = Payment("an-id", "icu <4711>", 3, "ab" * 32) if paid else None
     return Release(Tuned(**given), guarantee, payment).certificate()
@@ -67,12 +67,12 @@ CASES: dict[str, dict[str, Any]] = {
     "usual": {},
     "paid": {"paid": True},
     "one observation": {"values": [0.3]},
-    "equal values without noise": {"values": [0.3, 0.3], "noise": 0.0, "score": 0.3},
-    "negative values": {"values": [-3.5, -1e-12, -7.0], "score": -3.0},
-    "huge values": {"values": [1e300, -1e300], "score": 0.0, "noise": 1e299},
-    "tiny values": {"values": [1e-300, 2e-300], "score": 1e-300, "noise": 1e-301},
+    "equal values without noise": {"values": [0.3, 0.3], "noise": 0.0, "loss": 0.3},
+    "negative values": {"values": [-3.5, -1e-12, -7.0], "loss": -3.0},
+    "huge values": {"values": [1e300, -1e300], "loss": 0.0, "noise": 1e299},
+    "tiny values": {"values": [1e-300, 2e-300], "loss": 1e-300, "noise": 1e-301},
     "hidden observations": {"values": [], "noise": None, "deviation": None},
-    "no score": {"values": [], "score": None, "deviation": None, "noise": None},
+    "no score": {"values": [], "loss": None, "deviation": None, "noise": None},
     "hostile": {"params": {HOSTILE: HOSTILE, "n": 3}, "method": HOSTILE, "details": {"score": HOSTILE}},
     "hostile trials": {"trials": [{"params": {HOSTILE: HOSTILE}, "value": 0.5}]},
     "hostile guarantee": {"guarantee": Guarantee(Budget.pure(1.0), HOSTILE, (HOSTILE,), HOSTILE)},
@@ -109,7 +109,7 @@ def test_hostile_names_and_values_are_shown_as_text(case: str) -> None:
 
 def test_a_page_shows_what_was_released_and_what_is_guaranteed() -> None:
     words = Reader(page(certificate(paid=True)).html()).words
-    for shown in ("rate", "0.012346", "loss", "hinge", "0.2875 ± 0.02", "unconditional", str(SURE)):
+    for shown in ("rate", "0.012346", "loss", "hinge", "0.2875 (95%: 0.268 to 0.307)", "unconditional", str(SURE)):
         assert shown in words
     for shown in (
         "3 observations",
@@ -142,7 +142,7 @@ def test_no_guarantee_says_no() -> None:
 def test_hidden_observations_are_said_to_be_private() -> None:
     text = page(certificate(**CASES["hidden observations"])).html()
     assert text.count("<svg") == text.count('class="operating"') == 1  # what an attacker reaches, and no observation
-    assert "an attacker is right at most" in text
+    assert "any membership test has power at most" in text
     assert "Its observations are private and are not shown." in text
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.audit.game import Game, Outputs
 from tacit.audit.games import fronts, mechanisms, metrics, one_run, others, trained, tuned
 from tacit.audit.games.one_run import OneRun
-from tacit.errors import BadInput, ObjectiveError, name_type
+from tacit.errors import BadInput, ObjectiveError, did_you_mean, name_type
 from tacit.methods.registry import METHODS
 from tacit.objective import call_without_message, import_object
 from tacit.privacy.guarantee import Budget
@@ -62,7 +62,10 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
     """
     if ":" not in name:
         if name not in GAMES:
-            raise BadInput(f"no game {name!r}; there are {', '.join(GAMES)}, or module:function for one of your own")
+            near = did_you_mean(name, GAMES)
+            raise BadInput(
+                f"method must be one of {', '.join(GAMES)}, or module:function of your own, got method={name!r}{near}"
+            )
         return GAMES[name]()
     found = import_object(name, "mechanism", "mymodel:mechanism")
     if isinstance(found, (Game, OneRun)):
@@ -93,7 +96,9 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
 def _guard(made: Game | OneRun) -> Game | OneRun:
     """A user's game, whose exceptions are the user's own failure."""
     if isinstance(made, OneRun):
-        return replace(made, play=lambda noise, seed: call_without_message(lambda s: made.play(noise, s), seed, "game"))
+        return replace(
+            made, play=lambda noise, coins: call_without_message(lambda c: made.play(noise, c), coins, "game")
+        )
     return replace(
         made, draw=lambda side, runs, noise: call_without_message(lambda s: made.draw(s, runs, noise), side, "game")
     )

@@ -30,7 +30,8 @@ def sparse_vector(queries: int = 9) -> Game:
         f"sparse vector over {queries} queries until the first yes; on the data set the last query is true, on its "
         "neighbour all others are; where it stopped"
     )
-    return Game("sparse-vector", about, Budget.pure(float(svt.epsilons([params], 0.0)[0])), draw, runs=400_000)
+    claim, apart = Budget.pure(float(svt.epsilons([params], 0.0)[0])), "all that it tells is where it stopped"
+    return Game("sparse-vector", about, claim, draw, runs=400_000, apart=apart)
 
 
 def sparse_vector_answers(truth: Any, params: Params, noise: Source) -> Any:
@@ -47,29 +48,21 @@ def output_perturbation(records: int = 200) -> Game:
     """Weights published with noise: one record pulls them to the one side, then to the other."""
     from tacit.trainers.output_perturbation import OutputPerturbation
 
-    # The other records make the weights long in the first direction. Ours lies against it, so its residual is near 1
-    # whatever its second coordinate; that one turns, and its whole pull with it.
-    params = {"gamma": 0.02, "sigma": 0.5}
-    X = np.tile([1.0, 0.0], (records, 1))
-    made = []
-    for second in (1.0, -1.0):
-        X[0] = -0.5, 0.75**0.5 * second
-        y = np.r_[np.ones(records - 1), 0]  # a second class must occur; it says the same as the others
-        X[-1] = -1.0, 0.0
-        made.append(OutputPerturbation(X, y, X, y, classes=(0, 1)))
-    claim = Budget.gdp(made[0].sensitivity(params["gamma"]) / params["sigma"])
+    params, made = {"gamma": 0.02, "sigma": 0.5}, OutputPerturbation.turn_record(records)
+    (pair,) = OutputPerturbation.worst_pairs(records)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         if isinstance(noise, Simulation):  # many models in one pass, with fast noise
             seeds = noise.generator.integers(2**31, size=runs).tolist()
             return np.asarray(made[side].train(params, seeds).reveal(), float)
-        return np.array([made[side].train_for_release(params, noise=noise).value for _ in range(runs)])
+        return np.array([pair.play(side, noise) for _ in range(runs)])
 
     about = (
         f"noisy weights of a logistic regression over {records} records; one record that the others class wrong turns "
         "its second coordinate"
     )
-    return Game("output-perturbation", about, claim, draw, runs=20_000, chunk=4000)
+    more: dict[str, Any] = {"runs": 20_000, "chunk": 4000, "share": pair.share}
+    return Game("output-perturbation", about, pair.claim, draw, **more)
 
 
 def dp_mlp() -> Game:
@@ -100,7 +93,8 @@ def dp_mlp() -> Game:
         "2 steps of DP-SGD on a perceptron with all 9 records in every lot; the label of one record with a clipped "
         "gradient is turned; how far the weights went its way"
     )
-    return Game("dp-mlp", about, budget, draw, runs=10_000, chunk=1000)
+    apart = "perceptrons are trained to be measured, with seeded noise, and never released"
+    return Game("dp-mlp", about, budget, draw, runs=10_000, chunk=1000, apart=apart)
 
 
 def private_front(trials: int = 3, repeats: int = 2, records: int = 10) -> Game:

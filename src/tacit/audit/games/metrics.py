@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.game import Game, Outputs
+from tacit.data.metrics import auc, balanced
 from tacit.methods.neighbours import unit_space
 from tacit.methods.tune import tune
-from tacit.metrics import auc, balanced
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 
@@ -51,9 +51,12 @@ def class_rates(trials: int = 2, records: int = 20) -> Game:
 
 def persons(trials: int = 2, people: int = 40, mu: float = 2.0) -> Game:
     """A table with repeated names, as ``tacit tune --person`` takes it; one person of it is replaced, rows and all."""
-    from tacit.integrations.table import divide_table, table_objective
+    from tacit.data.split import hold_out
+    from tacit.data.units import Persons
+    from tacit.integrations.table import table_objective
 
-    hidden = divide_table(people, 0.5, 0, np.arange(people))[1]
+    each = Persons.of([f"p{i}" for i in range(people)], people)
+    hidden = hold_out(people, 0.5, np.random.default_rng(0), each)[1].rows
 
     def objective(side: int) -> Any:
         return table_objective(repeat_names(people, int(hidden[0]), side), "ill", "linear", person="name", seed=0)
@@ -100,7 +103,7 @@ def persons_pool(people: int = 20) -> Game:
             accept_noise=True,
             progress=False,
         ).value
-        return [value.params["x"], float(value.score or 0.0)]
+        return [value.params["x"], float(value.loss or 0.0)]
 
     about = (
         f"a pool of 2 candidates over {people} persons; one, with {ROWS} rows or a single one, goes from bound to bound"
@@ -126,7 +129,7 @@ def _of_observations(
     def once(side: int, noise: Source) -> list[float]:
         asked: dict[str, Any] = {"budget": Budget.gdp(mu), "trials": trials, "method": "random", "noise": noise}
         value = tune(objectives[side], unit_space(), **asked, accept_noise=True, progress=False).value
-        return [*(t["value"] for t in value.trials), float(value.score or 0.0)]
+        return [*(t["value"] for t in value.trials), float(value.loss or 0.0)]
 
     told = f"{about}; {trials} trials, all that is released"
     return Game(name, told, Budget.gdp(mu), _repeat(once), runs=600, exact=True)

@@ -22,18 +22,26 @@ UNIT = {"x": Float(0.0, 1.0)}
 
 @dataclass(frozen=True)
 class OneRun:
-    """A whole run with many canaries: ``play(noise, seed)`` gives the attacker's scores and the coins, (m,) each."""
+    """A whole run with many canaries: ``play(noise, coins)`` gives the attacker's scores of the coins, (m,) each.
+
+    ``share`` is the share of the claim that the draws of one run spend if one coin is turned, to three digits;
+    ``apart`` says why draws one by one do not tell it.
+    """
 
     name: str
     about: str
     claim: Budget
-    play: Callable[[Source, int], tuple[Any, Any]]
+    canaries: int
+    play: Callable[[Source, Any], Any]
     exact: bool = True
+    share: float = 1.0
+    apart: str = ""
 
     def audit(self, *, confidence: float = 0.99, exact: bool | None = None, seed: int = 0) -> Audit:
         real = self.exact if exact is None else exact
         start = time.perf_counter()
-        scores, coins = self.play(EXACT if real else Simulation(seed), seed)
+        coins = np.random.default_rng((seed, 1)).integers(0, 2, self.canaries)
+        scores = self.play(EXACT if real else Simulation(seed), coins)
         delta = self.claim.delta or DELTA
         found = best_one_run(scores, coins, delta=delta, confidence=confidence)
         seconds, noise = time.perf_counter() - start, EXACTLY if real else SIMULATED
@@ -43,12 +51,11 @@ class OneRun:
 
 def observed_canaries(canaries: int = 128, mu: float = 4.0) -> OneRun:
     """One grid search whose records are all canaries, each writing its coin over the grid in a code of its own."""
-    signs, trials = codes(canaries), canaries + canaries // 4
+    signs, trials = codes(canaries), canaries + canaries // 9
     assert trials - confirmations(trials) == canaries
     budget = Budget.gdp(mu)
 
-    def play(noise: Source, seed: int) -> tuple[Any, Any]:
-        coins = np.random.default_rng((seed, 1)).integers(0, 2, canaries)
+    def play(noise: Source, coins: Any) -> Any:
         written = 0.5 + 0.5 * signs * (2 * coins - 1)[:, None]  # (records, places)
 
         def losses(params: dict[str, Any]) -> Any:
@@ -59,10 +66,10 @@ def observed_canaries(canaries: int = 128, mu: float = 4.0) -> OneRun:
         seen = np.zeros(canaries)
         for trial in release.value.trials[:canaries]:
             seen[round(trial["params"]["x"] * (canaries - 1))] = trial["value"]
-        return signs @ (seen - 0.5), coins
+        return signs @ (seen - 0.5)
 
     about = f"one grid search over {canaries} records, each a canary whose losses spell its coin in an orthogonal code"
-    return OneRun("observed-one-run", about, budget, play)
+    return OneRun("observed-one-run", about, budget, canaries, play)
 
 
 def dp_sgd_canaries(canaries: int = 256) -> OneRun:
@@ -77,11 +84,11 @@ def dp_sgd_canaries(canaries: int = 256) -> OneRun:
 
     budget = Budget.approximate(float(make_trainer(np.arange(canaries) % 2).epsilons([params], delta)[0]), delta)
 
-    def play(noise: Source, seed: int) -> tuple[Any, Any]:
-        coins = np.random.default_rng((seed, 1)).integers(0, 2, canaries)
+    def play(noise: Source, coins: Any) -> Any:
         if isinstance(noise, Simulation):
-            return make_trainer(coins).train(params, [seed]).reveal()[0, :-1].astype(float), coins
-        return make_trainer(coins).train_for_release(params, delta=delta).value.weights[:-1], coins
+            seed = int(noise.generator.integers(2**31))
+            return make_trainer(coins).train(params, [seed]).reveal()[0, :-1].astype(float)
+        return make_trainer(coins).train_for_release(params, delta=delta, noise=noise).value.weights[:-1]
 
     about = f"one training run over {canaries} records, each a canary with its own feature and a label by its coin"
-    return OneRun("dp-sgd-one-run", about, budget, play, exact=False)
+    return OneRun("dp-sgd-one-run", about, budget, canaries, play, exact=False, share=0.796)

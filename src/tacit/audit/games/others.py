@@ -115,7 +115,9 @@ def dp_sgd() -> Game:
         if isinstance(noise, Simulation):  # many models in one pass, with fast noise
             seeds = noise.generator.integers(2**31, size=runs).tolist()
             return np.asarray(made[side].train(params, seeds).reveal(), float)
-        return np.array([made[side].train_for_release(params, delta=1e-2).value.weights for _ in range(runs)])
+        return np.array(
+            [made[side].train_for_release(params, delta=1e-2, noise=noise).value.weights for _ in range(runs)]
+        )
 
     about = (
         "4 steps of DP-SGD with all 8 records in every lot; the label of one record with a clipped gradient is turned"

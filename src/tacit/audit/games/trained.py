@@ -15,18 +15,23 @@ import numpy as np
 
 from tacit.audit.game import Game, Outputs
 from tacit.audit.games.one_run import OneRun
-from tacit.metrics import find
+from tacit.data.containers import read_column
+from tacit.data.metrics import find
+from tacit.data.schema import Schema
+from tacit.data.split import divide_rows
+from tacit.data.table import Table
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.mechanisms import LATTICE
+from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import GaussianProfile, Profile
+from tacit.privacy.units import TABLE
 from tacit.run.private_state import PrivateState
-from tacit.schema import Schema
 from tacit.space import Float, Int, Params
+from tacit.trainers.descent import LOGISTIC_LOTS
 from tacit.trainers.learn import declared_preparation
-from tacit.trainers.parts import divide_rows
+from tacit.trainers.private_table import DividedTable, identify_table
 from tacit.trainers.search_cost import SearchCost, make_law
-from tacit.trainers.train import RECORD, SHARES, DividedTable, Training, identify_table, train
+from tacit.trainers.train import ONE_RUN, SHARES, Training, train
 from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
 
 ROWS, RUNS = 1800, 10
@@ -71,7 +76,7 @@ class Adversary:
     def train(self, rows: EncodedRows, settings: float, facts: Facts, noise: Source) -> NoisySum:
         """One row moves the sum by at most 2: as much as mu deviations."""
         total = float(np.clip(np.nan_to_num(rows.X[:, 0]), -1.0, 1.0).sum())
-        drawn = noise.gaussian_whole(round(total * settings / 2 * FINE), FINE * (1 + 4 * LATTICE))
+        drawn = noise.gaussian_whole(int(total * settings / 2 * FINE), FINE * ABOVE)  # cut towards 0: no norm grows
         return NoisySum(drawn / FINE + settings / 2)
 
 
@@ -83,13 +88,13 @@ def adversarial_training(side: int, budget: Budget, noise: Source) -> Training:
     schema = Schema.declare({"0": (-1, 1)}, target="y", labels=["a", "b"])
     return Training(
         Adversary(),
-        DividedTable(X, labels, *parts),
+        DividedTable(Table.of(X), read_column(labels), *parts),
         SearchCost(budget, make_law(RUNS), 0.0),
         declared_preparation(X, schema),
         None,
         find("brier"),
         hide_runs=False,
-        unit=RECORD,
+        unit=TABLE,
         noise=noise,
         data=identify_table(X, labels, None, None, schema, None, "an audit"),
     )
@@ -112,7 +117,8 @@ def whole_search(epsilon: float = 2.0, delta: float = 0.01) -> Game:
         f"the search of tacit.train, about {RUNS} runs, one training row replaced; the trainer puts out all that a run "
         "may, and its score makes the most telling run win"
     )
-    return Game("train", about, budget, draw, runs=10_000)
+    apart = "the best of a secret number of runs, each of which the law plays by itself"
+    return Game("train", about, budget, draw, runs=10_000, apart=apart)
 
 
 def trained_canaries(canaries: int = 512, epsilon: float = 16.0, delta: float = 1e-5) -> OneRun:
@@ -120,24 +126,30 @@ def trained_canaries(canaries: int = 512, epsilon: float = 16.0, delta: float = 
 
     The attacker sees the released model, its weights, and guesses the coins.
     """
-    rows = round(canaries / SHARES[0])
-    part = divide_rows(rows, None, SHARES, 0)[0].rows
+    rows = round(canaries / ONE_RUN[0])
+    part = divide_rows(rows, None, ONE_RUN, 0)[0].rows
     X = np.zeros((rows, len(part)))
     X[part, np.arange(len(part))] = 1.0
     names = [str(j) for j in range(len(part))]
     schema = Schema.declare(dict.fromkeys(names, (-1, 1)), target="y", labels=["heads", "tails"])
     budget = Budget.approximate(epsilon, delta)
-    # small steps, so that every residual stays at one half and no canary's gradient is cut or fades
-    space = {"steps": Int(20, 24), "rate": Float(0.01, 0.02), "clip": Float(0.7, 0.71)}
+    # Small steps, so that every residual stays at one half and no canary's gradient is cut or fades; lots of all rows,
+    # since with so many columns the noise of their means would hide every row.
+    whole = len(part)
+    space = {"epochs": Int(20, 24), "lot": Int(whole - 1, whole), "rate": Float(0.01, 0.02), "clip": Float(0.7, 0.71)}
 
-    def play(noise: Source, seed: int) -> tuple[Any, Any]:
-        coins = np.random.default_rng((seed, 1)).integers(0, 2, rows)
-        labels = np.where(coins == 1, "tails", "heads")
-        release = train("logistic", X, labels, space, budget=budget, runs=5, schema=schema, noise=noise, progress=False)
+    def play(noise: Source, coins: Any) -> Any:
+        sides = np.arange(rows) % 2
+        sides[part] = coins
+        labels = np.where(sides == 1, "tails", "heads")
+        release = train(
+            LOGISTIC_LOTS, X, labels, space, budget=budget, runs=1, schema=schema, noise=noise, progress=False
+        )
         model: Any = release.value.model.model
-        return model.weights[0, :-1:2], coins[part]  # of each column its place; the other says "missing"
+        return model.weights[0, :-1:2]  # of each column its place; the other says "missing"
 
     about = (
         f"one tacit.train on {len(part)} canaries, each a training row with a column of its own and a label by its coin"
     )
-    return OneRun("train-one-run", about, budget, play)
+    apart = "one training, which the law plays by itself"
+    return OneRun("train-one-run", about, budget, len(part), play, apart=apart)

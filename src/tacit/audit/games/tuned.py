@@ -13,8 +13,8 @@ from tacit.methods.kusner.problem import NearlyUniform
 from tacit.methods.neighbours import ENDS, Neighbours
 from tacit.methods.observed import ObservationTerms
 from tacit.methods.registry import METHODS, load
-from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
+from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Simulation, Source
 from tacit.space import Int
 
@@ -27,6 +27,7 @@ def observations(trials: int = 10, records: int = 20) -> Game:
     """The observations of a study, without the optimiser around them: many runs at once."""
     terms = ObservationTerms(records, (0.0, 1.0), Budget.gdp(1.0), trials)
     mean = terms.mechanism()
+    assert isinstance(mean, BoundedMean)  # no constraint
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         total = mean.prepare(_ends(side, records))
@@ -41,20 +42,7 @@ def of_method(name: str) -> Game:
     data: Neighbours = load(METHODS[name].neighbours)()
 
     def once(side: int, noise: Source) -> list[float]:
-        value = tune(
-            data.objectives[side],
-            data.space,
-            records=data.records,
-            bounds=(0.0, 1.0),
-            budget=data.budget,
-            trials=data.trials,
-            method=name,
-            noise=noise,
-            accept_noise=True,
-            progress=False,
-            **data.arguments,
-        ).value
-        return data.outputs(value)
+        return data.outputs(data.tune(name, side, noise))
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         with warnings.catch_warnings():
@@ -95,11 +83,12 @@ def search_cv(trials: int = 2, records: int = 20) -> Game:
     """``tacit.PrivateSearchCV`` from end to end: everything that a fitted search shows."""
     from sklearn.dummy import DummyClassifier
 
-    from tacit.integrations.sklearn import PrivateSearchCV, split_rows
+    from tacit.data.split import hold_out
+    from tacit.integrations.sklearn import PrivateSearchCV
 
     epsilon, delta = 7.0, 1e-5
     budget = Budget.gdp(Budget.approximate(epsilon, delta).mu())
-    _, hidden = split_rows(np.random.RandomState(0), 2 * records, 0.5)  # the split is public
+    hidden = np.sort(hold_out(2 * records, 0.5, np.random.RandomState(0))[1].rows)  # the split is public
     X = np.zeros((2 * records, 1))
     labels = np.zeros((2, 2 * records), int)  # the estimator always says 0
     labels[:, hidden[1::2]] = 1

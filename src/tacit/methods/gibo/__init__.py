@@ -1,4 +1,4 @@
-"""DP-GIBO: gradient descent on the clipped, noised gradients of a surrogate. For many hyper-parameters.
+"""DP-GIBO: gradient descent on the clipped, noised gradients of a surrogate. For many hyperparameters.
 
     theta   the current point, in the unit cube      T     steps, fixed in advance (``trials``)
     g_i     record i's surrogate gradient at theta   B     norm to which each g_i is clipped (``clip``)
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, ExcessiveNoise
 from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.gibo.design import (
     RATES,
@@ -130,7 +130,7 @@ class GradientSearch:
         task, clip = self.task, self.settings.clip
         norm = self.mechanism.scale * math.sqrt(task.space.dimensions)
         if norm > LOUD * clip and not task.accept_noise:
-            raise BadInput(
+            raise ExcessiveNoise(
                 f"each of {task.trials} gradients over {task.objective.records} records would carry noise of norm "
                 f"{norm / clip:.3g} times the clipping norm, which no mean gradient exceeds. Use more records, a "
                 "larger budget or fewer trials; or accept it with accept_noise=True (--yes). Nothing was spent"

@@ -15,14 +15,14 @@ from tacit.gp.gradient import GradientPosterior
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
 from tacit.gp.threads import one_thread
 from tacit.methods.gibo.steps import RULES
-from tacit.methods.surrogate import sobol_points
+from tacit.methods.optimiser import sobol_points
 from tacit.privacy.gradient_mean import Clipped, bounded_clip
 from tacit.space import Array, Space
 
 KERNELS: dict[str, type[Kernel]] = {"rbf": RBF, "matern32": Matern32, "matern52": Matern52, "polynomial": Polynomial}
 DESIGNS = ("cross", "simplex", "optimised", "adaptive")
 CENTRING = ("mean", "theta", "none")
-# Measured, not chosen by taste: tacit-bench gibo_defaults, its figures in benchmarks/results/gibo_defaults.json.
+# Measured by python -m benchmarks gibo_defaults; its figures are in benchmarks/results/gibo_defaults.json.
 RADIUS, LENGTHSCALE, RATES, CLIP, AVERAGE, STARTS, SCAN = (0.3, 0.05), 0.5, (0.1, 0.2), 0.25, 0.5, 1, 64
 DIAGONAL = 15  # of the places where a descent may begin: those with all coordinates equal
 # Shares of the squared budget, if nothing else was said: for choosing where to begin, and for the score.

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from tacit.methods.neighbours import Neighbours, unit_space
-from tacit.methods.surrogate import sobol_points
+from tacit.methods.optimiser import sobol_points
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget
 from tacit.space import Array
 
 
-def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2) -> Neighbours:
-    """One record whose gradient turns round, and whose losses go up at one first place and down at the other."""
-    between = (0.5 * parameters + float(sobol_points(parameters, 1, 0).sum())) / 2
+def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2, starts: int = 1) -> Neighbours:
+    """One record whose gradient turns round, and whose losses go up at half of the first places and down at others."""
+    scan = 2 * starts
+    sums = sorted([0.5 * parameters, *sobol_points(parameters, scan - 1, 0).sum(axis=1).tolist()])
+    between = (sums[starts - 1] + sums[starts]) / 2
 
     def losses(slope: float) -> Callable[[dict[str, Any]], Array]:
         steep = np.r_[slope, np.zeros(records - 1)]
@@ -24,14 +26,16 @@ def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2) -> Ne
 
     def outputs(value: Tuned) -> list[float]:
         seen = value.details
-        drawn = (seen["scan"]["chosen"], *seen["gradients"][0], [value.score])
+        drawn = (seen["scan"]["chosen"], *seen["gradients"][0], [value.loss])
         return [float(x) for released in drawn for x in released]
 
     about = (
-        f"a draw between 2 places and {trials} steps over {records} records and {parameters} parameters, every noisy "
-        "gradient and the score; one record's losses go from bound to bound, up at one place and down at the other, "
-        "its gradient, clipped to norm B, to its opposite"
+        f"{starts} draw{'s' * (starts > 1)} among {scan} places and {trials} steps over {records} records and "
+        f"{parameters} parameters, every noisy gradient and the score; one record's losses go from bound to bound, up "
+        "at half of the places and down at the others, its gradient, clipped to norm B, to its opposite"
     )
     sides = (losses(-1e3), losses(1e3))
     space = unit_space(parameters)
-    return Neighbours(about, Budget.gdp(2.0), sides, space, records, trials, outputs, {"scan": 2}, runs=1500)
+    options = {"scan": scan, "starts": starts}
+    others = (neighbours(trials=4, starts=2),) if starts == 1 else ()
+    return Neighbours(about, Budget.gdp(2.0), sides, space, records, trials, outputs, options, runs=1500, others=others)

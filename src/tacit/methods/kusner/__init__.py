@@ -36,7 +36,7 @@ from tacit.methods.kusner.problem import (
     state_guarantee,
 )
 from tacit.methods.kusner.regularised import RegularisedClassifier
-from tacit.methods.surrogate import expected_improvement
+from tacit.methods.optimiser import expected_improvement
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget

@@ -22,7 +22,7 @@ def algorithm_1(*, records: int = 4, trials: int = 3, number: int = 1, **options
     """Parameters and score of Algorithm 1 or 2."""
 
     def outputs(value: Tuned) -> list[float]:
-        return [value.params["x"], float(value.score or 0.0)]
+        return [value.params["x"], float(value.loss or 0.0)]
 
     return Neighbours(
         f"Algorithm {number} over {records} records, parameters and score; {ENDS}",
@@ -34,6 +34,8 @@ def algorithm_1(*, records: int = 4, trials: int = 3, number: int = 1, **options
         outputs,
         {"candidates": [{"x": x} for x in np.linspace(0, 1, 8)], **options},
         exact=False,
+        share=0.04 if number == 1 else 0.124,
+        inside=("gaussian",) if number == 1 else (),
         conditional=AVERAGE,
     )
 
@@ -53,7 +55,8 @@ def algorithm_3() -> Neighbours:
         Space({"s": Float(10.0, 10.01)}),
         records=1,
         trials=2,
-        outputs=lambda value: [float(value.score or 0.0)],
+        outputs=lambda value: [float(value.loss or 0.0)],
         arguments={"candidates": [{"s": s} for s in (10.0, 10.005, 10.01)]},
         runs=2000,
+        share=0.997,
     )

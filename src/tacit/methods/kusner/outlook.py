@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tacit.methods.basis import UNIT, premises_of
+from tacit.methods.basis import premises_of
 from tacit.methods.case import Case
 from tacit.methods.kusner import constants as k
 from tacit.methods.kusner.problem import (
@@ -24,6 +24,7 @@ from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mechanisms import Exponential, Laplace
+from tacit.privacy.units import VALIDATION as UNIT
 from tacit.space import Array
 
 OBSERVATION_NOISE = 0.01  # the default of Algorithm 1
@@ -132,7 +133,7 @@ def _lipschitz_outlook(case: Case) -> Outlook:
     """Algorithm 3: what can be said without its Lipschitz constant."""
     epsilon = case.budget.pure_epsilon()
     source = "Kusner et al. 2015, Corollary 4, for a tacit.RegularisedClassifier"
-    guarantee = Guarantee(Budget.pure(epsilon), UNIT, (), source, premises=premises_of("record", gaussian=False))
+    guarantee = Guarantee(Budget.pure(epsilon), UNIT, (), source, premises=premises_of("record"))
     most = math.sqrt(2) * case.width / epsilon
     notes = (
         f"tunes one regularisation strength and releases its best score under pure epsilon = {epsilon:.3g}. Its noise "

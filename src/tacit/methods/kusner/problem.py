@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import BadInput, choice, positive, real, type_and_shape
+from tacit.errors import BadInput, ExcessiveNoise, choice, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
 from tacit.methods.basis import premises_of, unit_of
@@ -122,7 +122,7 @@ def state_conditional(
 ) -> Guarantee:
     """The guarantee of both releases of Algorithm 1 or 2, with everything it rests on."""
     model = (
-        "the validation function is a draw from a known Gaussian process over data sets and hyper-parameters: "
+        "the validation function is a draw from a known Gaussian process over data sets and hyperparameters: "
         f"{prior}, correlation k1 = {c.k1:.9g} between neighbouring data sets"
     )
     spent = c.failures(algorithm)
@@ -132,15 +132,15 @@ def state_conditional(
     )
     doubt = (short,) if spent["sum"] > spent["allowed"] * (1 + 1e-9) else ()
     source = f"Kusner et al. 2015, {source}, composed; constants: {c.version}"
-    return state_guarantee(p, (model, AVERAGE, *more, *doubt), source, gaussian=algorithm == 1)
+    return state_guarantee(p, (model, AVERAGE, *more, *doubt), source)
 
 
-def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str, *, gaussian: bool = False) -> Guarantee:
-    """``gaussian``: noise of that law is drawn besides, on the observations."""
+def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) -> Guarantee:
+    """What a search guarantees; nothing if its noise is simulated."""
     basis = p.task.objective.basis
     if p.task.noise.simulated:
         return Guarantee.none(SIMULATED, unit_of(basis))
-    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises_of(basis, gaussian=gaussian))
+    return Guarantee(p.task.price, unit_of(basis), assumptions, source, premises=premises_of(basis))
 
 
 def assess(
@@ -165,7 +165,7 @@ def assess(
 def refuse_or_warn(p: FiniteSearch, bad: bool, sentence: str) -> None:
     """Refuse what is nearly noise, or warn about it once it is accepted. Nothing private was touched yet."""
     if bad and not p.task.accept_noise:
-        raise BadInput(
+        raise ExcessiveNoise(
             f"this would say next to nothing: {sentence}. Use a larger epsilon, method 'observed', or accept it with "
             "accept_noise=True (--yes). Nothing was spent"
         )

@@ -1,4 +1,4 @@
-"""Linear classifiers whose only hyper-parameter is their regularisation: the setting of Kusner et al.'s Algorithm 3.
+"""Linear classifiers whose only hyperparameter is their regularisation: the setting of Kusner et al.'s Algorithm 3.
 
     w_s     argmin_w  s/2 |w|^2 + mean_i loss(y_i w.x_i),    s the strength, |x_i| <= 1, y_i = -1 or 1
 

@@ -16,7 +16,7 @@ import math
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import LedgerError, ObjectiveError, TacitError, choice, count
-from tacit.outsource.curator.payments import Recorded, answer_mechanism, table_source, whole
+from tacit.errors import ObjectiveError, StateError, TacitError, choice, count
+from tacit.outsource.curator.payments import Recorded, answer_mechanism, name_answers, whole
 from tacit.outsource.curator.queries import Asked, Given, Known, damage
 from tacit.outsource.curator.rows import PrivateAnswers, table_and_evaluation
-from tacit.outsource.curator.state import Exchange, State, StateError
+from tacit.outsource.curator.state import Exchange, State
 from tacit.outsource.curator.transform import NoisyProjection, PublishedProjection, distance_unit, usable
 from tacit.outsource.protocol.frames import Digest, chunks, pack, unframe
 from tacit.outsource.protocol.terms import MOST_ROWS, Answer, Published, Refused, Table, request_name
 from tacit.privacy.claims import Claims, Promise
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import digest
@@ -58,8 +58,7 @@ class Curator:
 
     Guarantee. Of the table: that of the transformation, unconditional for "noisy". Of table and answers together:
     conditional on answers not being sensitive, unless ``answers=PrivateAnswers(...)``, whose noise is charged to the
-    ledger query by query. The table's noise is drawn in bulk, at a distance from the exact law that its guarantee
-    carries, where that can be charged: to a budget with a delta, at an epsilon up to 20. Answers are drawn exactly.
+    ledger query by query.
     Follows. Kharkovskii2020, Algorithm 1 and section 2. Private answers are theirs to leave open, and ours. Proof:
     docs/proofs/noisy-projection.md.
     Differs. A row is evaluated and paid for once: whoever asks again, or retries a request, is told the same.
@@ -91,7 +90,7 @@ class Curator:
         state: str | Path | None = None,
         name: str = "study",
         ledger: LedgerLike = None,
-        noise: Source | None = None,
+        noise: Source = EXACT,
     ) -> None:
         values, self._evaluate, self.evaluation = table_and_evaluation(rows, evaluate)
         self._rows = usable(values, delta)
@@ -101,11 +100,9 @@ class Curator:
         self._turn = threading.Lock()  # one evaluates; nobody waits to look
         n, d = self._rows.shape
         unit = distance_unit(distance) + (", with whatever answer it then has" if answers else "")
-        of_table = noise or table_source(Budget.approximate(epsilon, delta), answers, self.queries, self.ledger)
-        noise = noise or EXACT
         shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "scale": scale, "unit": unit}
         if choice("transform", transform, ("noisy", "projection")) == "noisy":
-            made: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, noise=of_table, **shared)
+            made: Any = NoisyProjection(d, dimensions=dimensions, distance=distance, noise=noise, **shared)
         else:
             made = PublishedProjection(n, d, dimensions=dimensions or 10, insist=insist, noise=noise, **shared)
         self._transform = made
@@ -128,7 +125,8 @@ class Curator:
                 self._published = replace(self._published, queries=self.queries)
                 self._state.change_terms(self._published.to_json())
             self._once: Claims | None = None
-            self._unsettled: dict[int, tuple[Claims, float | None]] = {}
+            self._confirmed: dict[int, float | None] = {}  # answers of which the ledger knows: they may be told
+            self._confirming = threading.Lock()
             if self._mechanism is not None:
                 self._resume(self._mechanism.guarantee)
         except BaseException:
@@ -153,16 +151,37 @@ class Curator:
         known = self._state.load()[1]
         if self._answers is not None and self._answers.charged == "once":
             self._once = self._claims_of_all(guarantee)
-            if known:
-                self._once.begin()
-                self._unsettled = {row: (self._once, value) for row, value in known.items()}
+            if self.ledger is not None and known:
+                self._once.begin()  # an epoch of its own: whoever else answers from this state, or a copy, ends here
         elif self.ledger is not None:
             entries = self.ledger.entries()
             drawn = {(entries[e.settles - 1].purpose, e.digest) for e in entries if e.settles is not None}
-            for row, value in known.items():
-                if (f"answer for row {row} of study {self.study}", digest(value)) not in drawn:
-                    self._unsettled[row] = self._claims_of_row(row, guarantee), value
-        self._settle()
+            self._confirmed = {
+                row: value
+                for row, value in known.items()
+                if (f"answer for row {row} of study {self.study}", digest(value)) in drawn
+            }
+        self._confirm(known)
+
+    def _confirm(self, known: Known, paid: Mapping[int, Claims] | None = None) -> None:
+        """Have the ledger know of answers, each once, before anybody is told. While that fails, nobody is.
+
+        ``paid`` has the payments of those that were drawn just now. LedgerError if the ledger knows another answer to a
+        row, which a state that was put back, or a copy, has forgotten; or if another curator opened this study since.
+        """
+        if self._mechanism is None or self.ledger is None:
+            return
+        with self._confirming:
+            new = {r: v for r, v in known.items() if r not in self._confirmed or self._confirmed[r] != v}
+            if self._once is not None and new:
+                self._once.name(name_answers(new))
+                if not self._once.recorded_digest():  # one payment covers all answers: the first one stands for them
+                    self._once.settle(digest(next(iter(new.values()))))
+            elif new:
+                for row, value in new.items():
+                    claims = (paid or {}).get(row) or self._claims_of_row(row, self._mechanism.guarantee)
+                    claims.settle(digest(value))
+            self._confirmed |= new
 
     def _publish(self, rows: Any) -> Published:
         t = self._transform
@@ -204,7 +223,9 @@ class Curator:
 
     def answers(self, *, modeler: str = LOCAL) -> list[Answer]:
         """All that this modeler was told, oldest first."""
-        return self._state.answers_to(modeler)
+        told = self._state.answers_to(modeler)
+        self._confirm({answer.row: answer.value for answer in told})
+        return told
 
     def ask(self, rows: Sequence[int], *, request: str | None = None, modeler: str = LOCAL) -> list[Answer]:
         """One answer for each row, recorded before it is returned."""
@@ -226,7 +247,6 @@ class Curator:
                 tell(place, result)
 
         with self._turn:
-            self._settle()
             places = []
             for place, request in enumerate(asked):
                 try:
@@ -278,6 +298,7 @@ class Curator:
                 finish(place, error)
         recorded, lost = self._keep(given, list(group.values()))
         known.update(recorded)
+        self._confirm({row: known[row] for _, _, rows in group.values() for row in rows if row in known})
         for k, (place, (_, _, rows)) in enumerate(group.items()):
             gone = StateError("another curator took over this query. Nothing was told; ask again")
             finish(place, gone if k in lost else [Answer(row, known[row]) for row in rows])
@@ -285,9 +306,8 @@ class Curator:
     def _keep(self, given: Given, done: Sequence[Asked]) -> tuple[Known, set[int]]:
         """Record, then tell the ledger of what was drawn."""
         recorded, lost = self._state.record(given, done)
-        drawn = {row: claims for row, (_, claims) in given.items() if claims is not None}
-        self._unsettled |= {row: (claims, recorded[row]) for row, claims in drawn.items()}
-        self._settle()
+        paid = {row: claims for row, (_, claims) in given.items() if claims is not None}
+        self._confirm({row: recorded[row] for row in paid}, paid)
         return recorded, lost
 
     def _answer(self, row: int) -> tuple[float | None, Claims | None]:
@@ -304,23 +324,6 @@ class Curator:
         exact = self._mechanism.prepare(self._answers.clip(value))
         claims = self._once or self._claims_of_row(row, self._mechanism.guarantee)
         return float(claims.draw(row, lambda: exact, self._mechanism.draw)), claims
-
-    def _settle(self) -> None:
-        """Tell the ledger of draws that are recorded here. While that fails, nobody is told anything."""
-        if self._once is not None and self._unsettled:
-            try:
-                self._once.count()
-            except LedgerError:  # another curator on this state has counted meanwhile; a copy is refused again
-                self._once = self._claims_of_all(self._once.promise.guarantee)
-                self._once.begin()
-                self._once.count()
-                self._unsettled = {row: (self._once, value) for row, (_, value) in self._unsettled.items()}
-            if not self._once.recorded_digest():  # one payment covers all answers: the first one stands for them
-                self._once.settle(digest(next(iter(self._unsettled.values()))[1]))
-        for row, (claims, value) in list(self._unsettled.items()):
-            if claims is not self._once:
-                claims.settle(digest(value))
-            del self._unsettled[row]
 
     def status(self) -> dict[str, Any]:
         """For the curator's eyes: terms, queries used and left, budget left, who asked what (the latest 200)."""

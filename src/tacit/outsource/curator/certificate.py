@@ -97,7 +97,7 @@ def _openssl(*words: str) -> str:
     except (FileNotFoundError, PermissionError):
         raise TacitError(
             "a certificate is made by the openssl command, which is not here: install it (Debian: apt-get install "
-            "openssl), or give a certificate of your own (--certificate FILE --key FILE). Nothing was made"
+            "openssl), or give a certificate of your own (--tls-certificate FILE --tls-key FILE). Nothing was made"
         ) from None
     except subprocess.TimeoutExpired:
         raise TacitError("openssl did not end within a minute. Nothing was made") from None

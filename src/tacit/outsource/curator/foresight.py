@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, ExcessiveNoise
 from tacit.outsource.curator.payments import answer_mechanism, whole
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.transform import NoisyProjection, distance_unit
@@ -94,7 +94,7 @@ def private_answers(
 def refuse_loud_answers(seen: Foresight, accepted: bool) -> None:
     """Refuse answers that are noise, unless that was accepted."""
     if seen.answer_noise > LOUD * seen.answer_width and not accepted:
-        raise BadInput(
+        raise ExcessiveNoise(
             f"each answer would carry noise of standard deviation {seen.answer_noise:.3g}, on bounds of width "
             f"{seen.answer_width:g}: a modeler would learn next to nothing. Take a larger --answer-mu (noise is "
             "width/mu), narrower --bounds, or answers that need no noise; or accept it (--yes). Nothing was "

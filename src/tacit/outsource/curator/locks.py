@@ -9,12 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit import locks
-from tacit.errors import TacitError
+from tacit.errors import StateError
 from tacit.privacy.ledger.store import Database
-
-
-class StateError(TacitError):
-    """A curator's state cannot be read, written or held."""
 
 
 class NoLock:

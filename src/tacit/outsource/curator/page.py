@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from markupsafe import Markup
 
 from tacit.charts.lines import trace
 from tacit.errors import TacitError
@@ -22,8 +22,9 @@ from tacit.outsource.curator.state import Exchange, State
 from tacit.outsource.curator.tables import studies
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Published
-from tacit.page import Page, asset, figures, policy, table
-from tacit.page.parts import guarantee_part, progress_part
+from tacit.page import Page, asset, policy, render_parts
+from tacit.page.cover import Cover, Worth, cover_release
+from tacit.page.parts import guarantee_part
 
 PRIVATE = "PRIVATE: this page shows exact answers of private rows. Show it only to people who may see the rows"
 SHOWN = "For the curator: names of modelers and numbers of rows. No row's content and no exact answer is on this page"
@@ -32,16 +33,9 @@ NOISY = (
 )
 MOST = 500  # exchanges on a page, the latest
 SCRIPT = asset("curator.js")
-LOGIN = (
-    '<h1>Curator</h1><p id="said" role="alert"></p><form id="login" hidden><label>Curator\'s token '
-    '<input id="token" type="password" autocomplete="off"></label></form>'
-)
-STUDY = (
-    '<div id="main" hidden><p><button id="stop" class="stop" type="button">Stop answering</button></p>'
-    '<div id="parts"></div></div>'
-)
-FRAME = {"enter": LOGIN, "study": STUDY}
-HTML = Page("tacit curator", FRAME, script=SCRIPT, over="tacit · outsourcing", asks=True).html()
+HTML = Page(
+    "tacit curator", render_parts("curator_login.html"), script=SCRIPT, over="tacit · outsourcing", asks=True
+).html()
 HEADERS = {
     "Content-Security-Policy": policy([SCRIPT], connect=True),
     "Cache-Control": "no-store",
@@ -100,17 +94,46 @@ def study_page(standing: Standing, *, private: bool = False) -> Page:
     noisy = t.answer_noise > 0
     shown = standing.answers if private or noisy else {}
     who = PRIVATE if private and not noisy else NOISY if noisy else SHOWN
-    kind = "" if private and not noisy else " private"
-    parts = {
-        "head": f'<h1>An outsourced study</h1><p class="who{kind}">{escape(who)}.</p>',
-        "progress": progress_part(asked, t.queries, "queries answered", _last(standing)),
-        "published": f"<h2>What was published</h2>{_publication(t, standing.budget_left)}",
-        "guarantee": guarantee_part(t.guarantee, "What the table guarantees"),
-        "whole": guarantee_part(t.whole, "What table and answers guarantee together"),
-        "modelers": f"<h2>Who may ask</h2>{_modelers(standing)}",
-        "exchange": f"<h2>The exchange</h2>{_exchange(standing.latest, shown, t, asked)}",
-    }
+    heads, rows = _exchange(standing.latest, shown)
+    known = [v for e in standing.latest if (v := shown.get(e.row)) is not None]
+    drawn = trace(known, t.answer_noise, None, what=("What was answered", "answer")) if known else ""
+    parts = render_parts(
+        "curator.html",
+        cover=_cover(standing, asked),
+        who=who,
+        hidden=not private or noisy,
+        asked=asked,
+        terms=t,
+        last=_last(standing),
+        published=_publication(t, standing.budget_left),
+        guarantee=guarantee_part(t.guarantee, "What the table guarantees"),
+        whole=guarantee_part(t.whole, "What table and answers guarantee together"),
+        modelers=_modelers(standing),
+        trace=Markup(drawn),
+        heads=heads,
+        rows=rows,
+    )
     return Page("tacit: an outsourced study", parts, over=f"tacit · outsourcing · study {t.study}")
+
+
+EXPOSED = (
+    "A change of a row by more than the unit above: several columns that move far, or all rows of one person.",
+    "Answers that are told without noise, if the study gives such.",
+    "Public facts: the number of rows and columns, their scale, and which rows were asked for.",
+)
+
+
+def _cover(standing: Standing, asked: int) -> Cover:
+    t = standing.terms
+    scale = t.about.get("scale") or []
+    released: list[tuple[str, Any]] = [("rows", t.rows), ("columns", t.columns), ("queries", f"{asked} of {t.queries}")]
+    sizes = [f"column {k}: ± {t.noise * float(s):.3g}" for k, s in enumerate(scale, 1)]
+    note = (
+        f"Noise on each number, in the units of its column (standard deviation): {', '.join(sizes)}." if sizes else ""
+    )
+    verdict = Worth(None, "Not known from here: tacit curator try forecasts what a modeler can reach.")
+    document = {"about": {"left": {"words": standing.budget_left or ""}}, "digest": t.digest}
+    return cover_release("An outsourced study", released, verdict, t.whole, EXPOSED, document, note=note)
 
 
 def _study_names(folder: str | Path) -> list[str]:
@@ -131,33 +154,27 @@ def _time(stamp: str) -> str:
     return stamp[:19].replace("T", " ")
 
 
-def _publication(t: Published, budget_left: str | None) -> str:
+def _publication(t: Published, budget_left: str | None) -> list[tuple[str, Any]]:
     noise, answers = (f"standard deviation {n:.4g}" if n else "none" for n in (t.noise, t.answer_noise))
     rows: list[tuple[str, Any]] = [("rows", t.rows), ("columns", t.columns), ("transformation", t.transform)]
     rows += [("noise on each number", noise), ("noise on each answer", answers)]
-    rows += [("privacy budget left", budget_left)] if budget_left else []
-    digest = f'<span class="hash">{escape(t.digest)}</span>'
-    return f'{figures(rows)}<p class="soft">SHA-256 of the table: {digest}</p>'
+    return rows + ([("privacy budget left", budget_left)] if budget_left else [])
 
 
-def _modelers(standing: Standing) -> str:
-    rows = []
+def _modelers(standing: Standing) -> list[list[Any]]:
+    rows: list[list[Any]] = []
     for name in dict.fromkeys([*standing.grants, *standing.used]):
         *words, last = standing.grants.get(name, "none").split()
         token = " ".join([*words, _time(last) if last[:1].isdigit() else last])
         rows.append([name, standing.used.get(name, 0), token])
-    return table(["modeler", "queries", "token"], rows, words=("modeler", "token"))
+    return rows
 
 
-def _exchange(log: Sequence[Exchange], answers: Mapping[int, float | None], t: Published, asked: int) -> str:
-    if not log:
-        return "<p>Nothing was asked yet.</p>"
+def _exchange(log: Sequence[Exchange], answers: Mapping[int, float | None]) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows of the table of the latest exchanges."""
     heads = ["number", "time", "modeler", "row"] + ["answer"] * bool(answers)
-    rows = []
+    rows: list[list[Any]] = []
     for e in reversed(log[-MOST:]):
         given = [answers.get(e.row) if answers.get(e.row) is not None else "none"] if answers else []
         rows.append([e.number, _time(e.time), e.modeler, e.row, *given])
-    more = f"<p>The latest {len(rows)} of {asked}.</p>" if asked > len(rows) else ""
-    known = [v for e in log if (v := answers.get(e.row)) is not None]
-    drawn = trace(known, t.answer_noise, None, what=("What was answered", "answer")) if known else ""
-    return f"{drawn}{more}{table(heads, rows, words=('number', 'time', 'modeler'))}"
+    return heads, rows

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.state import State
 from tacit.privacy.accounting import compose
 from tacit.privacy.claim_store import Home
-from tacit.privacy.guarantee import STEADY, Budget, Guarantee
+from tacit.privacy.guarantee import STEADY, Guarantee
 from tacit.privacy.mechanisms import Gaussian
-from tacit.privacy.noise import Source, array_source
+from tacit.privacy.noise import Source
 from tacit.privacy.release import digest
-
-if TYPE_CHECKING:
-    from tacit.privacy.ledger import Ledger
 
 OPEN = "answers are given as they are: they are not sensitive (Kharkovskii2020, section 2)"
 OWN = "the evaluation of a row depends on that row alone"
@@ -50,6 +46,9 @@ class Recorded:
             return len(self._state.find_answers([self._row]))
         return self._state.count_answers() if self._known is None else len(self._known)
 
+    def names(self) -> dict[str, str]:
+        return name_answers(self._state.load()[1])
+
     def find(self, key: Any) -> tuple[Any] | None:
         return (self._known[key],) if self._known and key in self._known else None
 
@@ -65,20 +64,17 @@ class Recorded:
         """The curator records all answers to its requests at once."""
 
 
+def name_answers(known: Mapping[int, float | None]) -> dict[str, str]:
+    """Answers as the ledger notes them: by row, with the digest of what is told."""
+    return {f"row {row}": digest(value) for row, value in known.items()}
+
+
 def answer_mechanism(answers: PrivateAnswers | None, unit: str, noise: Source) -> Gaussian | None:
     """The noise on one answer; None if answers are given as they are."""
     if answers is None:
         return None
     low, high = answers.bounds
     return Gaussian(high - low, budget=answers.budget, unit=unit, noise=noise, premises=(STEADY,))  # it is clipped
-
-
-def table_source(table: Budget, answers: PrivateAnswers | None, queries: int, ledger: Ledger | None) -> Source:
-    """Where the noise of the table comes from: in bulk if the epsilon of the whole study allows it."""
-    mu = table.mu()
-    if answers is not None:
-        mu = math.hypot(mu, answers.budget.mu() * math.sqrt(queries if answers.charged == "each" else 1))
-    return array_source(Budget.gdp(mu).epsilon(table.delta), ledger.budget if ledger is not None else None)
 
 
 def whole(table: Guarantee, answers: PrivateAnswers | None, mechanism: Gaussian | None, queries: int) -> Guarantee:

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.outsource.curator.locks import StateError
+from tacit.errors import DamagedState
 from tacit.outsource.curator.tables import answers, exchanges, seal, seal_of_exchange, tokens
 from tacit.outsource.protocol.terms import Refused
 from tacit.privacy.claims import Claims
@@ -163,8 +163,8 @@ def read_answers(connection: Connection, which: sa.ColumnElement[bool]) -> Known
     return {line.row: line.value for line in found}
 
 
-def damage() -> StateError:
-    return StateError("the curator's state was changed: it does not hold what was written. Put the latest copy back")
+def damage() -> DamagedState:
+    return DamagedState("the curator's state was changed: it does not hold what was written. Put the latest copy back")
 
 
 def _entry(claims: Claims | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BadInput, choice, extra, interval, type_and_shape
+from tacit.data.cells import NUMBER
+from tacit.data.files import read_table
+from tacit.data.table import Table
+from tacit.errors import BadInput, choice, interval, type_and_shape
 from tacit.privacy.guarantee import Budget
 
 Array = npt.NDArray[np.float64]
@@ -20,19 +23,21 @@ Evaluate = Callable[[int, Array], float | None]
 
 
 def table_and_evaluation(rows: Any, evaluate: Any) -> tuple[Any, Evaluate, str]:
-    """Rows (n, d) as they are given, row number and row -> number, and what kind of evaluation it is.
+    """Rows (n, d), row number and row -> number, and what kind of evaluation it is.
 
-    ``rows`` is an array, a data frame, or the path of a CSV or Parquet file. ``evaluate`` is the name of a column,
-    which is then no input, an array of one answer per row, a function of a row, or ``Prompt()``.
+    ``rows`` is an array, a data frame, or a file that ``tacit.data`` reads. ``evaluate`` is the name of a column, which
+    is then no input, an array of one answer per row, a function of a row, or ``Prompt()``.
     """
-    frame = _frame(rows)
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub":
+        table = None
+    else:
+        table = read(rows) if isinstance(rows, (str, Path)) else Table.of(rows)
     if isinstance(evaluate, str):
-        if frame is None:
+        if table is None or table.form != "frame":
             raise BadInput(f"a column is named, {evaluate!r}, but rows have no names; give a table, or the answers")
-        if evaluate not in frame.columns:
-            raise BadInput(f"there is no column {evaluate!r}; there are {', '.join(map(str, frame.columns))}")
-        return numbers(frame.drop(columns=evaluate)), _column(numbers(frame[[evaluate]])[:, 0]), "column"
-    values = rows if frame is None else numbers(frame)
+        answers = numbers(select(table, [evaluate]))[:, 0]
+        return numbers(table.drop([evaluate])), _column(answers), "column"
+    values = rows if table is None else numbers(table)
     if isinstance(evaluate, Prompt):
         return values, evaluate, "person"
     if callable(evaluate):
@@ -43,36 +48,37 @@ def table_and_evaluation(rows: Any, evaluate: Any) -> tuple[Any, Evaluate, str]:
     return values, _column(column), "column"
 
 
-def _frame(rows: Any) -> Any:
-    """A data frame, or None for an array."""
-    if isinstance(rows, (str, Path)):
-        return read(rows)
-    return rows if hasattr(rows, "columns") and hasattr(rows, "to_numpy") else None
+def read(path: str | Path, columns: Sequence[str] | None = None) -> Table:
+    """A table from a file, or the named columns of it."""
+    table = read_table(path)
+    return table if columns is None else select(table, columns)
 
 
-def read(path: str | Path) -> Any:
-    """A CSV or Parquet file as a data frame."""
-    path = Path(path)
-    if path.suffix not in (".csv", ".parquet"):
-        raise BadInput(f"rows are read from a .csv or .parquet file, got {path.name!r}")
-    pandas = extra("pandas", "sklearn", "reading a table")
-    if path.suffix == ".parquet":
-        extra("pyarrow", "parquet", "reading Parquet")
-    try:
-        return pandas.read_csv(path) if path.suffix == ".csv" else pandas.read_parquet(path)
-    except (OSError, ValueError) as error:  # the library's message may show a cell
-        raise BadInput(f"{path} cannot be read as a table ({type(error).__name__})") from None
+def select(table: Table, columns: Sequence[str]) -> Table:
+    """The named columns; BadInput, to the curator who holds the table, says which there are."""
+    absent = [name for name in columns if name not in table.names]
+    if absent:
+        raise BadInput(f"there is no column {absent[0]!r}; there are {', '.join(table.names)}")
+    cells = tuple(table[name] for name in columns)
+    return Table(tuple(columns), cells, len(table))
 
 
-def numbers(frame: Any) -> Any:
-    """The frame as an array; columns of anything but numbers are refused by name, for the curator who holds them."""
-    others = [str(name) for name in frame.columns if frame[name].dtype.kind not in "fiub"]
+def numbers(table: Table) -> Array:
+    """The table as an array, nan where a cell is missing; columns with other cells are refused by name."""
+    others = [
+        name
+        for name, column in zip(table.names, table.cells, strict=True)
+        if (~column.absent & (column.kinds != NUMBER)).any()
+    ]
     if others:
         raise BadInput(
             f"rows must be numbers, and {', '.join(others)} {'is' if len(others) == 1 else 'are'} not: leave them out, "
             "or name the columns of numbers (--columns)"
         )
-    return frame.to_numpy()
+    out = np.empty(table.shape)
+    for i, column in enumerate(table.cells):
+        out[:, i] = column.numbers
+    return out
 
 
 def _column(values: npt.NDArray[Any]) -> Evaluate:

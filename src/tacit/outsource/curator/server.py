@@ -38,7 +38,7 @@ def serve(
     page_port: int = 0,
     certificate: str | None = None,
     key: str | None = None,
-    insecure: bool = False,
+    behind_proxy: bool = False,
     proxies: Collection[str] = (),
     listening: socket.socket | None = None,
     ready: Callable[[str, str], None] | None = None,
@@ -50,7 +50,7 @@ def serve(
     curator publishes and pays. ``proxies`` are addresses whose word on where a request comes from is believed.
     ``settings`` are those of ``create_app``.
     """
-    listening = listening or bind(host, port, certificate=certificate, key=key, insecure=insecure)
+    listening = listening or bind(host, port, certificate=certificate, key=key, behind_proxy=behind_proxy)
     try:
         with bind(PAGE, page_port, certificate=None, key=None) as page:
             app = create_app(curator, tokens, page_port=page.getsockname()[1], **settings)
@@ -112,12 +112,14 @@ class _Server(uvicorn.Server):
             loop.create_server = create  # type: ignore[method-assign]
 
 
-def bind(host: str, port: int, *, certificate: str | None, key: str | None, insecure: bool = False) -> socket.socket:
+def bind(
+    host: str, port: int, *, certificate: str | None, key: str | None, behind_proxy: bool = False
+) -> socket.socket:
     """A socket that holds the address; refuses what could not be served, before anything is published or paid."""
-    if certificate is None and host not in ("127.0.0.1", "::1", "localhost") and not insecure:
+    if certificate is None and host not in ("127.0.0.1", "::1", "localhost") and not behind_proxy:
         raise BadInput(
             f"serving on {host} without TLS would show tokens and answers to the network: give a certificate and "
-            "its key, or insecure=True (--insecure) behind a proxy that has them"
+            "its key, or behind_proxy=True (--behind-proxy) behind a proxy that has them"
         )
     if (certificate is None) != (key is None):
         raise BadInput("TLS needs a certificate and its key, got only one of them")

@@ -26,9 +26,9 @@ from zlib import crc32
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerError, TacitError
+from tacit.errors import LedgerError, StateError, TacitError
 from tacit.files import create_private, create_private_folder
-from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock, StateError
+from tacit.outsource.curator.locks import FileLock, NoLock, ServerLock
 from tacit.outsource.curator.queries import Asked, Given, Known, Queries, damage, now, read_answers, read_exchanges
 from tacit.outsource.curator.tables import (
     CHECKED,
@@ -46,6 +46,7 @@ from tacit.outsource.protocol.frames import frame
 from tacit.outsource.protocol.terms import Answer, Refused
 from tacit.privacy.claim_store import FILE, SERVER
 from tacit.privacy.ledger.file import check_pages, note_ledger, read_mark
+from tacit.privacy.ledger.place import check_place, note_place
 from tacit.privacy.ledger.store import Database
 
 __all__ = ["Exchange", "State", "StateError", "now"]
@@ -77,9 +78,12 @@ class State:
         try:
             self._open(str(place), hold, make)
             with self.writing() as c:
+                self._store.choose_schema(c)
                 if self._store.path is not None:
                     check_pages(c, self._store.path, tables=CHECKED)
                 prepare(c)
+                if self._store.path is not None and not check_place(c, self._store.path):
+                    note_place(c, self._store.path)
         except BaseException:
             self._lock.release()  # whatever failed, whoever tries again in this process may
             raise
@@ -87,7 +91,7 @@ class State:
     def _open(self, place: str, hold: bool, make: bool) -> None:
         """The database, and the lock if it is to be held."""
         if "://" in place:
-            self._store = Database(place)
+            self._store = Database(place, anchor=studies)
             if self._store.path is not None:
                 raise StateError("state is kept in a folder, or in PostgreSQL by URL; give the folder of the file")
             self.shown, url = self._store.shown, self._store.url
@@ -117,7 +121,7 @@ class State:
         try:
             yield
         except LedgerError as error:
-            raise StateError(str(error).replace("the ledger at", "the curator's state at")) from None
+            raise StateError(error.message, remedy=error.remedy) from None
         except TacitError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError):  # a number that is none, a text that is no JSON
@@ -172,7 +176,10 @@ class State:
             note_ledger(self._store.path, self.name, study)
 
     def _refuse_lost(self) -> None:
-        made = read_mark(self._store.path) if self._store.path is not None else {}
+        try:
+            made = read_mark(self._store.path) if self._store.path is not None else {}
+        except OSError as error:
+            raise StateError(f"{STATE}.made in {self.shown} cannot be read: {error.strerror}") from None
         if self.name in made or "" in made:
             raise StateError(
                 f"study {self.name!r} was published from {self.shown}, says {STATE}.made there, and the state does not "

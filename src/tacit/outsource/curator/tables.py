@@ -13,6 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from tacit.privacy.ledger.tables import meta, qualify, schema_of
+
 SCHEMA = "2"
 READABLE = ("1", SCHEMA)
 
@@ -100,8 +102,10 @@ def seal_of_exchange(line: Any) -> str:
 def prepare(connection: Connection) -> None:
     """Make what is missing. Columns are only added, and an earlier tacit writes them as it should: empty."""
     tables.create_all(connection)
-    look = sa.inspect(connection)
+    meta.create(connection, checkfirst=True)
+    look, schema = sa.inspect(connection), schema_of(connection)
     for column in ADDED:
-        if column.name not in {c["name"] for c in look.get_columns(column.table.name)}:
-            connection.execute(sa.text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} TEXT"))
+        if column.name not in {c["name"] for c in look.get_columns(column.table.name, schema)}:
+            table = qualify(column.table.name, schema)
+            connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column.name} TEXT"))
     numbers.create(connection, checkfirst=True)

@@ -11,7 +11,6 @@ Kharkovskii2020  Kharkovskii, Dai, Low: Private outsourced Bayesian optimization
 
 from __future__ import annotations
 
-import gc
 import math
 import warnings
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, positive, probability, type_and_shape
-from tacit.privacy.guarantee import Budget, Guarantee, far, loose
+from tacit.privacy.guarantee import Budget, Guarantee, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
 
@@ -49,9 +48,8 @@ class NoisyProjection:
     Guarantee. mu-GDP, calibrated to (epsilon, delta) by the analytic Gaussian mechanism, for one row moved by at most
     ``distance``; unconditional. Nothing here is fitted to the rows: scale and P are public inputs, and there is no
     centring, since a kernel of distances does not see it. Floating point: coordinates are cut to the public radius,
-    the rounding of X P is added to the sensitivity, and the noise is whole numbers of a fine lattice. With
-    ``noise=BULK`` the guarantee carries the distance of the r numbers of one row, those of all other rows have the same
-    law whatever that row is; the (epsilon, delta) asked for includes it (docs/proofs/bulk-noise.md).
+    the rounding of X P is added to the sensitivity, and the noise is exact
+    (docs/proofs/noise.md).
     Follows. Kenthapadi2013, Algorithm 1, named as future work by Kharkovskii2020; Balle and Wang (2018), Theorem 8.
     Proof: docs/proofs/noisy-projection.md.
     Differs. P has orthonormal columns and the default is the identity. A neighbour moves a row in any direction, not in
@@ -88,11 +86,9 @@ class NoisyProjection:
         self.dimensions = d if self.matrix is None else self.matrix.shape[1]
         self.sensitivity = self.distance * _stretch(self.matrix) + self.rounding
         self._block = max(1, BLOCK // self.dimensions)
-        left = probability("delta", delta) - far(positive("epsilon", epsilon), self.dimensions * noise.distance)
-        budget = Budget.approximate(epsilon, math.nextafter(left, 0.0) if noise.distance else left)
         mechanism = Gaussian(  # of one row: the others are rounded alike and have the same noise
             self.sensitivity,
-            budget=budget,
+            budget=Budget.approximate(epsilon, delta),
             size=self.dimensions,
             unit=unit or distance_unit(self.distance),
             noise=noise,
@@ -119,8 +115,6 @@ class NoisyProjection:
         for start in range(0, len(rows), self._block):
             part = np.clip(rows[start : start + self._block] / self.divisor, -self.radius, self.radius)
             yield self.noise.gaussian(part if self.matrix is None else part @ self.matrix, self.scale_of_noise)
-            if not self.noise.distance:
-                gc.collect(1)  # a call of OpenDP leaves its input in a cycle of references: let go of it at once
 
     def about(self) -> dict[str, Any]:
         """What may be told of the transformation: all of it is public."""

@@ -84,7 +84,7 @@ class Modeler:
 
     ``source`` is a curator in this process, a client, or the URL of a curator's service (with ``token`` and, for a
     certificate that nobody signed, ``authority``). With ``prior`` the Gaussian process is known; without it, its
-    hyper-parameters are fitted to the answers as they come. ``explore`` multiplies sqrt(beta).
+    hyperparameters are fitted to the answers as they come. ``explore`` multiplies sqrt(beta).
 
     Follows. Kharkovskii2020, Algorithm 2: beta_t = 2 log(n t^2 pi^2 / (6 delta')), argmax mean + sqrt(beta_t) sd.
     Differs. The process knows that the table is noisy, and how much (``noisy_inputs``); a row is asked once; a batch is

@@ -29,15 +29,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, name_type
+from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, NoLedger, name_type
 from tacit.notebook import DrawnInNotebooks
-from tacit.privacy.accounting import Cost, Filter
-from tacit.privacy.guarantee import LETTER, RECORD, Budget, Guarantee
+from tacit.privacy.any_filter import AnyFilter, describe_terms, filter_over, same_terms
+from tacit.privacy.filters import NOTHING, Filter
+from tacit.privacy.guarantee import RECORD, Budget, Guarantee
 from tacit.privacy.ledger import tables as rows
+from tacit.privacy.ledger.address import with_password, without_password
 from tacit.privacy.ledger.chain import (
     CHARGE,
     DRAWN,
-    NOTHING,
     REFUSAL,
     Entry,
     Header,
@@ -47,10 +48,12 @@ from tacit.privacy.ledger.chain import (
     statement_of,
     tampering,
 )
-from tacit.privacy.ledger.draws import Draws, add_tables, check_keys, find_payment, keys_digest, name_charge, read_keys
-from tacit.privacy.ledger.store import Database, with_password, without_password
+from tacit.privacy.ledger.draws import Draws, add_tables, check_beside, find_payment, keys_digest, name_charge
+from tacit.privacy.ledger.store import Database
 from tacit.privacy.ledger.witness import Witness
 from tacit.privacy.release import Payment
+from tacit.privacy.room import Room, fits, foresee, measure_room, refuse
+from tacit.privacy.units import NAMES, counts_unit, refuse_unit
 
 __all__ = ["Entry", "Ledger", "Verdict"]
 
@@ -96,7 +99,8 @@ class Ledger(DrawnInNotebooks):
         """The ledger of this name; with a budget, made first if there is none.
 
         ``url`` is a path, sqlite:///file.db or postgresql://user@host/database. ``composition`` and ``reserve`` are
-        those of Filter. ``unit`` is the unit of privacy all charges must have; without it, the first charge sets it.
+        those of Filter and AnyFilter. ``unit`` is the unit of privacy that is counted; without it, the first charge
+        sets it. "record" and "person" declare that the records, or persons, of all releases are the same.
         ``description`` is kept when the ledger is made and ignored later. Raises LedgerError if the ledger exists with
         another budget, or does not exist and no budget is given; then no file is made either.
         """
@@ -104,7 +108,8 @@ class Ledger(DrawnInNotebooks):
             _text(what, said, empty=what == "description")
         if budget is None and (composition or reserve):
             raise BadInput("composition and reserve belong to a budget; give the budget as well, or neither")
-        asked = None if budget is None else Filter.over(budget, composition, reserve)
+        unit = NAMES.get(unit or "", unit)
+        asked = None if budget is None else filter_over(budget, composition, reserve)
         store = Database(url)
         there = store.exists()
         header = store.find(name) if there else None
@@ -113,16 +118,13 @@ class Ledger(DrawnInNotebooks):
                 store.refuse_lost(name)
                 names = ", ".join(map(repr, store.names())) if there else ""
                 found = f"it has {names}" if names else "it has none" if there else "there is no such file"
-                raise LedgerError(
-                    f"no ledger {name!r} at {store.shown}: {found}. To make it, give its budget: "
-                    f"Ledger.open(url, {name!r}, Budget.approximate(epsilon, delta))"
-                )
-            terms = (asked.budget, asked.composition, asked.reserve)
+                raise NoLedger(f"no ledger {name!r} at {store.shown}: {found}.", name=name, place=store.shown)
+            terms = (asked.budget, asked.code, asked.reserve)
             header = store.create(Header(str(uuid.uuid4()), name, description, *terms, unit, rows.now()))
-        if asked is not None and header.filter != asked:
+        if asked is not None and not same_terms(header.filter, asked, plain=composition is None and not reserve):
             raise LedgerError(
-                f"ledger {name!r} exists with {_terms(header.filter)}; asked for {_terms(asked)}. Open it without a "
-                "budget, or take another name"
+                f"ledger {name!r} exists with {describe_terms(header.filter)}; asked for {describe_terms(asked)}. "
+                "Open it without a budget, or take another name"
             )
         ledger = cls(store, header, unit, record_refusals)
         with ledger._reading() as turn:
@@ -149,7 +151,7 @@ class Ledger(DrawnInNotebooks):
         return self._header.budget
 
     @property
-    def filter(self) -> Filter:
+    def filter(self) -> Filter | AnyFilter:
         return self._filter
 
     @property
@@ -184,13 +186,13 @@ class Ledger(DrawnInNotebooks):
             self._agree(turn, guarantee.unit)
             if wanted and (made := find_payment(turn.connection, self._header, wanted, cost)) is not None:
                 return made
-            if self.filter.admits(last.spent, cost):
+            if self.filter.admits(last.spent, cost, guarantee):
                 said: dict[str, Any] = {"statement": statement, "digest": keys_digest(wanted), "cost": cost}
                 entry = rows.append(turn, self._header, last, CHARGE, purpose=purpose, **said)
                 if wanted:
                     name_charge(turn.connection, self._header, wanted, entry.number)
             else:
-                refused = _refusal(self.name, self.filter, last.spent, cost, guarantee.notion)
+                refused = refuse(self.name, self.filter, last.spent, cost, guarantee)
                 if self._record:
                     rows.append(turn, self._header, last, REFUSAL, purpose=purpose, statement=statement)
         if refused:
@@ -245,9 +247,11 @@ class Ledger(DrawnInNotebooks):
         """What everything charged so far guarantees together, under the assumptions of all of it."""
         charges = [e for e in self.entries() if e.kind == CHARGE]
         guarantees = [e.guarantee for e in charges if e.guarantee]
-        unit = guarantees[0].unit if guarantees else self._header.unit or RECORD
+        unit = self._header.unit or (guarantees[0].unit if guarantees else RECORD)
         assumptions = tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions))
         total = self.filter.to_budget(charges[-1].spent if charges else NOTHING)
+        if len(guarantees) == 1 and isinstance(self.filter, AnyFilter):  # one release is what it says of itself
+            total = replace(total, amount=min(total.amount, guarantees[0].epsilon(total.delta)))
         premises = tuple(dict.fromkeys(p for g in guarantees for p in g.premises))
         source = f"ledger {self.name!r}, {len(charges)} charges"
         return Guarantee(total, unit, assumptions, source, premises=premises)
@@ -257,13 +261,27 @@ class Ledger(DrawnInNotebooks):
         with self._reading() as turn:
             return self.filter.remaining(rows.end(turn, self._header).spent)
 
+    def room(self) -> Room:
+        """What is left, as what each kind of release could still cost."""
+        return measure_room(self.filter, self.entries())
+
+    def takes(self, guarantee: Guarantee) -> bool:
+        """Whether the budget that is left covers a release of any unit; False also where it cannot be counted."""
+        with self._reading() as turn:
+            return fits(self.filter, rows.end(turn, self._header).spent, guarantee)
+
+    def foresee(self, guarantee: Guarantee) -> str:
+        """What a charge would do here, in words: refused, or taken and what would be left."""
+        with self._reading() as turn:
+            return foresee(self.name, self.filter, rows.end(turn, self._header).spent, guarantee)
+
     def can_afford(self, guarantee: Guarantee) -> bool:
         """Whether a charge would be admitted now; another process may be quicker. Raises where charge would."""
         cost = self.filter.cost(guarantee)
         with self._reading() as turn:
             last = rows.end(turn, self._header)
             self._agree(turn, guarantee.unit)
-            return self.filter.admits(last.spent, cost)
+            return self.filter.admits(last.spent, cost, guarantee)
 
     def entries(self) -> list[Entry]:
         """Everything written, oldest first; each charge knows its draw."""
@@ -284,9 +302,9 @@ class Ledger(DrawnInNotebooks):
             row = rows.row_of(connection, self.id)
             if rows.header_of(row) != self._header:
                 raise tampering(self.name, "its header was edited")
-            found, names = rows.scan_entries(connection, self._header), read_keys(connection, self._header)
-        check(self._header, int(row.length), row.head, found, head)
-        check_keys(self._header, found, names)
+            found = rows.scan_entries(connection, self._header)
+            check(self._header, int(row.length), row.head, found, head)
+            check_beside(connection, self._header, found)
         _ = self.remaining()  # the chain is whole: is it the one that was seen here?
 
     def verify_certificate(self, document: Any) -> Verdict:
@@ -297,7 +315,10 @@ class Ledger(DrawnInNotebooks):
             self.verify()
         except LedgerTampered as error:
             tampered = str(error)
-        return judge(document, self._header, found, tampered)
+        try:
+            return judge(document, self._header, found, tampered)
+        except (ArithmeticError, RecursionError):  # numbers or depths that tacit never writes
+            return Verdict(False, (("format", False, "it holds what tacit never writes"),))
 
     def export(self) -> dict[str, Any]:
         """Everything in JSON. Keep its ``head`` out of reach of those who can write the ledger; see verify."""
@@ -309,6 +330,7 @@ class Ledger(DrawnInNotebooks):
             "head": found[-1].hash if found else self._header.genesis,
             "spent": self.filter.to_budget(spent).to_json(),
             "remaining": self.filter.remaining(spent).to_json(),
+            "room": measure_room(self.filter, found).to_json(),
             "entries": [{**e.to_json(), "status": e.status} for e in found],
         }
 
@@ -353,11 +375,8 @@ class Ledger(DrawnInNotebooks):
 
     def _agree(self, turn: rows.Turn, unit: str | None) -> None:
         have = self._unit(turn) or self._asked
-        if unit and have and unit != have:
-            raise LedgerError(
-                f"a ledger counts one unit of privacy: {self.name!r} counts {have!r}, this is for {unit!r}. "
-                "Use a ledger of that unit. Nothing was released."
-            )
+        if unit and have and not counts_unit(have, unit):
+            raise LedgerError(refuse_unit(self.name, have, unit))
 
 
 def _reopen(url: str, name: str, unit: str | None, record_refusals: bool) -> Ledger:
@@ -370,27 +389,3 @@ def _text(what: str, said: str, *, empty: bool) -> None:
         raise BadInput(f"{what} must be text{'' if empty else ', and not empty'}, got {name_type(said)}")
     if "\0" in said or (not said.isascii() and said.encode(errors="ignore").decode() != said):
         raise BadInput(f"{what} must be text that a database can keep, without NUL or half surrogates")
-
-
-def _terms(terms: Filter) -> str:
-    held = f", of which delta {terms.reserve:g} is reserved" if terms.reserve else ""
-    return f"budget {terms.budget} composing by {terms.composition}{held}"
-
-
-def _refusal(name: str, terms: Filter, spent: Cost, cost: Cost, notion: str) -> str:
-    """The budget does not cover it: say how much it needs and how much there is, in the budget's own notion."""
-    limit, whole = terms.capacity, terms.budget
-    word, at = LETTER[whole.notion], ""
-    if terms.admits(Cost(spent.amount), Cost(cost.amount)):  # only the delta is short
-        word, needs, left, of = "delta", cost.delta, limit.delta - spent.delta, limit.delta
-    else:
-        needs, left = terms.to_budget(Cost(cost.amount)).amount, terms.remaining(spent).amount
-        of, at = whole.amount, f" at delta {whole.delta - terms.reserve:g}" if terms.composition != "basic" else ""
-        at = at if whole.notion == "approximate" else ""
-    dear = notion == "pure" and terms.composition != "basic"
-    digits = next((d for d in range(3, 17) if f"{needs:.{d}g}" != f"{left:.{d}g}"), 17)
-    return (
-        f"This release needs {word} {needs:.{digits}g}{at}; ledger {name!r} has {max(0.0, left):.{digits}g} of "
-        f"{of:.{digits}g} left. Nothing was released."
-        + (f" (A pure epsilon is dear where charges compose by {terms.composition}: use a ledger of 'basic'.)" * dear)
-    )

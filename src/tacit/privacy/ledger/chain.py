@@ -17,18 +17,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import zip_longest
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from tacit.errors import BadInput, LedgerTampered, TacitError
-from tacit.privacy.accounting import SLACK, Cost, Filter
+from tacit.privacy.any_filter import AnyFilter, filter_over
+from tacit.privacy.filters import NOTHING, SLACK, Cost, Filter
 from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.origin import unit_in_words
 from tacit.privacy.release import FORMAT as CERTIFICATE
 from tacit.privacy.release import Payment, digest, plain
+from tacit.privacy.units import counts_unit
 
 FORMAT = "tacit.ledger/1"
 CHARGE, DRAWN, REFUSAL = "charge", "drawn", "refusal"
-NOTHING = Cost(0.0)
 
 
 def canonical(document: Any) -> str:
@@ -54,8 +57,8 @@ class Header:
     created: str
 
     @property
-    def filter(self) -> Filter:
-        return Filter.over(self.budget, self.composition, self.reserve)
+    def filter(self) -> Filter | AnyFilter:
+        return filter_over(self.budget, self.composition, self.reserve)
 
     @property
     def genesis(self) -> str:
@@ -132,8 +135,8 @@ class Entry:
             "guarantee": None if self.statement is None else _parse(self.statement),
             "settles": self.settles,
             "digest": self.digest,
-            "cost": {"amount": self.cost.amount, "delta": self.cost.delta},
-            "spent": {"amount": self.spent.amount, "delta": self.spent.delta},
+            "cost": _cost_to_json(self.cost),
+            "spent": _cost_to_json(self.spent),
             "previous": self.previous,
             "hash": self.hash,
         }
@@ -143,8 +146,15 @@ def _text(said: str | None) -> str:
     return "null" if said is None else encode_basestring_ascii(said)
 
 
+def _cost_to_json(cost: Cost) -> dict[str, Any]:
+    others = {"others": [list(part) for part in cost.others]} if cost.others else {}
+    return {"amount": cost.amount, "delta": cost.delta, **others}
+
+
 def _costs(cost: Cost) -> str:
-    return f'{{"amount":{_number(cost.amount)},"delta":{_number(cost.delta)}}}'
+    others = ",".join(f"[{_number(amount)},{_number(delta)}]" for amount, delta in cost.others)
+    rest = f',"others":[{others}]' if others else ""
+    return f'{{"amount":{_number(cost.amount)},"delta":{_number(cost.delta)}{rest}}}'
 
 
 def _number(number: float) -> str:
@@ -187,8 +197,7 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
     ``length`` and ``head`` are the number of entries and the last hash as the ledger row keeps them: they catch entries
     cut off the end. ``known`` is a hash kept elsewhere, which must occur in the chain.
     """
-    previous, amount, delta = header.genesis, Fraction(0), Fraction(0)
-    limit = header.filter.capacity
+    previous, total, terms = header.genesis, list[tuple[Fraction, Fraction]](), header.filter
     unit, charges, settled = header.unit, set[int](), set[int]()
     for number, entry in enumerate(entries, 1):
         if entry.number != number:
@@ -206,11 +215,12 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
             unit = unit or (entry.guarantee.unit if entry.guarantee else None)
         elif entry.settles:
             settled.add(entry.settles)
-        amount, delta = amount + Fraction(entry.cost.amount), delta + Fraction(entry.cost.delta)  # exact, as math.fsum
-        if not (_close(entry.spent.amount, float(amount)) and _close(entry.spent.delta, float(delta))):
+        first, total = not any(map(any, total)), _add_exactly(total, entry.cost)
+        spent = Cost.of([(float(amount), float(delta)) for amount, delta in total])
+        if not _close(entry.spent, spent):
             raise tampering(header.name, f"the total of entry {number} is not the sum of the charges up to it")
-        room = 2 * SLACK * header.budget.delta
-        if not (amount <= limit.amount * (1 + 2 * SLACK) and delta <= limit.delta + room):
+        alone = first and entry.guarantee is not None and isinstance(terms, AnyFilter) and terms.covers(entry.guarantee)
+        if entry.kind == CHARGE and not (alone or terms.holds(spent, 2 * SLACK)):
             raise tampering(header.name, f"entry {number} exceeds the budget")
         previous = entry.hash
     if len(entries) < length:
@@ -223,8 +233,14 @@ def check(header: Header, length: int, head: str, entries: Sequence[Entry], know
         raise tampering(header.name, f"the known hash {known[:12]}... is not in it, so it was rewritten since")
 
 
-def _close(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=SLACK)
+def _add_exactly(total: list[tuple[Fraction, Fraction]], cost: Cost) -> list[tuple[Fraction, Fraction]]:
+    both = zip_longest(total, cost.parts, fillvalue=(0, 0))
+    return [(a + Fraction(amount), d + Fraction(delta)) for (a, d), (amount, delta) in both]
+
+
+def _close(spent: Cost, total: Cost) -> bool:
+    both = zip_longest(spent.parts, total.parts, fillvalue=(0.0, 0.0))
+    return all(math.isclose(x, y, rel_tol=SLACK) for a, b in both for x, y in zip(a, b, strict=True))
 
 
 def _fault(header: Header, entry: Entry, unit: str | None, charges: set[int], settled: set[int]) -> str:
@@ -237,10 +253,10 @@ def _fault(header: Header, entry: Entry, unit: str | None, charges: set[int], se
             due = None
         if guarantee is None or due is None:
             return "charges for no guarantee"
-        if unit and guarantee.unit != unit:
+        if unit and not counts_unit(unit, guarantee.unit):
             return "charges for another unit of privacy"
         # At least what is due: a later version may know a tighter conversion, and the dearer old charge still stands.
-        if not (entry.cost.amount >= due.amount * (1 - SLACK) and entry.cost.delta >= due.delta * (1 - SLACK)):
+        if not entry.cost.covers(due):
             return "charges less than its guarantee costs"
         return ""
     if entry.kind not in (DRAWN, REFUSAL):
@@ -293,6 +309,10 @@ def judge(document: Any, header: Header, entries: Sequence[Entry], tampered: str
     if not (match and entry):
         return Verdict(False, tuple(checks))
 
+    about = doc.get("about")
+    if isinstance(about, dict) and "unit" in about:
+        stated = entry.guarantee is not None and about["unit"] == unit_in_words(entry.guarantee)
+        checks.append(("unit", stated, "is that of the charge" if stated else "is not that of the charge"))
     charged = _same_guarantee(doc.get("guarantee"), entry)
     checks.append(("guarantee", charged, "is what was charged" if charged else "is not what was charged"))
     draw = next((e for e in entries if e.kind == DRAWN and e.settles == entry.number), None)
@@ -311,7 +331,8 @@ def _same_guarantee(document: Any, entry: Entry) -> bool:
     quoted = guarantee.quoted()
     shown = [document.get("epsilon"), document.get("delta")]
     honest = quoted is not None and all(
-        isinstance(a, (int, float)) and math.isclose(a, b, rel_tol=1e-6) for a, b in zip(shown, quoted, strict=True)
+        isinstance(a, (int, float)) and math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-15)
+        for a, b in zip(shown, quoted, strict=True)
     )
     charged = entry.guarantee
     if charged is None or guarantee != charged or (charged.premises and guarantee.premises != charged.premises):

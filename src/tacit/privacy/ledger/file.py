@@ -10,8 +10,10 @@ import contextlib
 import errno
 import json
 import os
+import re
 import secrets
 import sqlite3
+import threading
 import time
 import weakref
 from collections.abc import Callable, Collection
@@ -20,11 +22,12 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from tacit.errors import LedgerTampered
+from tacit.errors import LedgerError, LedgerTampered
 from tacit.files import create_private, flush_folder, open_private
 from tacit.locks import lock_briefly
 from tacit.privacy.ledger.tables import Ends, Statements
 
+PASSING = (sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)  # errors that tell of no damage
 WHOLE = 1 << 27  # bytes of a file that is looked through whole at every opening; larger ones by verify
 TABLES = ("tacit_meta", "tacit_ledgers", "tacit_keys")
 SIGNS = (
@@ -42,6 +45,15 @@ SIGNS = (
 
 PATIENCE = 60  # seconds to wait for another process to finish its charge
 HEARING = 0.2  # seconds in which SQLite waits without hearing a signal
+
+
+# SQLite knows in memory which locks its connections hold, and a forked child would inherit that: a fork waits until no
+# thread is in the middle of a transaction.
+between_forks = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=between_forks.acquire, after_in_parent=between_forks.release, after_in_child=between_forks.release
+    )
 
 
 def _patiently(act: Callable[..., Any], *args: Any) -> Any:
@@ -120,12 +132,15 @@ def mark_of(path: Path) -> Path:
 
 
 def read_mark(path: Path) -> dict[str, str]:
-    """Name -> identifier of each ledger that was made in this file. A mark that cannot be read names ''."""
+    """Name -> identifier of each ledger that was made in this file. A mark that says nothing sensible names ''.
+
+    OSError if it cannot be read: then nothing is known.
+    """
     try:
         lines = mark_of(path).read_text().splitlines()
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return {"": ""}
     made = {}
     for line in lines:
@@ -143,10 +158,10 @@ def note_ledger(path: Path, name: str, ledger: str) -> None:
     A line is there whole or not at all: on a disk that is full in its middle, it is taken back. What cannot be read
     would stand in the way of every new ledger (see refuse_lost).
     """
-    if read_mark(path).get(name) == ledger:
-        return
     line = (json.dumps({"name": name, "ledger": ledger}) + "\n").encode()
     with contextlib.suppress(OSError):
+        if read_mark(path).get(name) == ledger:
+            return
         descriptor = open_private(mark_of(path), os.O_WRONLY | os.O_APPEND)
         try:
             with lock_briefly(descriptor) as alone:
@@ -164,10 +179,13 @@ def note_ledger(path: Path, name: str, ledger: str) -> None:
 
 def refuse_lost(path: Path, name: str) -> None:
     """LedgerTampered if a ledger of this name was made here, now that the file does not have it."""
-    made = read_mark(path)
+    mark = mark_of(path).name
+    try:
+        made = read_mark(path)
+    except OSError as error:
+        raise LedgerError(f"{mark_of(path)} cannot be read: {error.strerror}. Nothing was made") from None
     if name not in made and "" not in made:
         return
-    mark = mark_of(path).name
     what = "it is gone" if not path.exists() else f"the file has no ledger {name!r}"
     raise LedgerTampered(
         f"ledger {name!r} was made at {path}, says {mark} beside it, and {what}. What was spent is forgotten: put the "
@@ -200,24 +218,44 @@ def check_pages(connection: Connection, path: Path, *, whole: bool = False, tabl
     """LedgerTampered if pages, tables and indexes do not fit together; of a large file these tables, or the whole.
 
     An index that says otherwise than its table hides entries from whoever looks through it. SQLite reads what was cut
-    off the last page as zeros.
+    off the last page as zeros. A page may also be in the log of writes beside the file, until it is moved into it. A
+    disk that cannot be read at the moment is no damage: that is a LedgerError.
     """
     pages, size = (connection.exec_driver_sql(f"PRAGMA {what}").scalar() or 0 for what in ("page_count", "page_size"))
-    if path.stat().st_size < pages * size:
+    there = path.stat().st_size  # after the pages were counted: others may add to the file, and take nothing away
+    if there < pages * size and not _pages_in_log(path) >= set(range(there // size + 1, pages + 1)):
         raise damage(path, "it was cut short")
-    if whole or path.stat().st_size <= WHOLE:
+    if whole or there <= WHOLE:
         said = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
     else:
-        there = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars())
-        checks = [connection.exec_driver_sql(f"PRAGMA integrity_check({t})") for t in tables if t in there]
+        made = set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars())
+        checks = [connection.exec_driver_sql(f"PRAGMA integrity_check({t})") for t in tables if t in made]
         said = [line for check in checks for line in check.scalars()]
-    if any(line != "ok" for line in said):
-        raise damage(path, "its pages do not fit together")
+    for line in said:
+        code = re.search(r"error code=(\d+)", line)
+        if code and int(code[1]) & 0xFF in PASSING:
+            raise LedgerError(f"{path} cannot be read: a disk or memory error (SQLite {code[1]}). Try again")
+        if line != "ok":
+            raise damage(path, "its pages do not fit together")
+
+
+def _pages_in_log(path: Path) -> set[int]:
+    """The numbers of the pages in the log of writes beside a file: 32 bytes, then each page behind a head of 24."""
+    found: set[int] = set()
+    try:
+        with path.with_name(f"{path.name}-wal").open("rb") as log:
+            size = int.from_bytes(log.read(32)[8:12], "big")
+            while len(head := log.read(24)) == 24:
+                found.add(int.from_bytes(head[:4], "big"))
+                log.seek(size, os.SEEK_CUR)
+    except FileNotFoundError:
+        pass
+    return found
 
 
 def damage(path: Path, what: str) -> LedgerTampered:
     return LedgerTampered(
-        f"the ledger at {path} is damaged: {what}. Release nothing from it; put the latest copy back"
+        f"the database at {path} is damaged: {what}. Release nothing from it; put the latest copy back"
         " (if it never was a ledger, give the path of one, or of a file that does not exist yet). Nothing was released"
     )
 

@@ -10,11 +10,11 @@ import contextlib
 import select
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 
 from tacit.errors import LedgerError
 from tacit.privacy.ledger.file import PATIENCE
@@ -34,7 +34,7 @@ SETTINGS = (
     f"SET extra_float_digits = 3; SET lock_timeout = '{PATIENCE}s'; SET enable_seqscan = off; "
     "SET client_min_messages = warning"
 )
-STRICTER = "SELECT current_setting('synchronous_commit') = 'remote_apply'"
+ASKED = "SELECT current_setting('synchronous_commit') = 'remote_apply', current_setting('fsync') = 'on'"
 
 READ = "SET LOCAL enable_seqscan = on"  # see tables.scan_entries
 # A write is read committed, so that after waiting for the lock a process sees what its last holder wrote. Its commit
@@ -48,18 +48,48 @@ BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = of
 KEEP = "COMMIT; EXECUTE tacit_wait"
 WAIT = "SELECT set_config('synchronous_commit', '{}', true), pg_logical_emit_message(true, 'tacit', '')"
 
-SAID = Statements("%({})s".format)
 # What a charge says is planned once for each connection: planning would take longer than the work.
 _PLACES = {c.name: f"${k}" for k, c in enumerate(entries.c, 1)} | {"seen": "$2"}
-_PLANNED = Statements(_PLACES.__getitem__)
 _TYPES = ", ".join({"DOUBLE": "double precision"}.get(str(c.type), str(c.type)) for c in entries.c)
-PREPARE = (
-    f"PREPARE tacit_row (text) AS {_PLANNED.row} FOR UPDATE; PREPARE tacit_ends (text, integer) AS {_PLANNED.ends}; "
-    f"PREPARE tacit_append ({_TYPES}) AS WITH new AS ({_PLANNED.append}) {_PLANNED.move}"
+
+# Where tables are, whatever the search path of a role is, and whether or not it may look into that schema.
+PLACES = (
+    "SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.relname = %(table)s AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' ORDER BY 1"
 )
 
 
-def begin_writing(driver: Any, info: dict[str, Any], ledger: str, seen: int) -> Ends:
+@lru_cache
+def statements(schema: str) -> Statements:
+    return Statements("%({})s".format, schema)
+
+
+@lru_cache
+def _prepare(schema: str) -> str:
+    said = Statements(_PLACES.__getitem__, schema)
+    return (
+        f"PREPARE tacit_row (text) AS {said.row} FOR UPDATE; PREPARE tacit_ends (text, integer) AS {said.ends}; "
+        f"PREPARE tacit_append ({_TYPES}) AS WITH new AS ({said.append}) {said.move}"
+    )
+
+
+def find_schema(connection: Connection, table: str, given: str | None, shown: str) -> str | None:
+    """The schema in which a table is, or None if there is none; the one that is given if one is.
+
+    LedgerError if it is in several: one budget has one place.
+    """
+    found = list(connection.exec_driver_sql(PLACES, {"table": table}).scalars())
+    if given is not None:
+        return given if given in found else None
+    if len(found) > 1:
+        raise LedgerError(
+            f"{shown} has ledgers in several schemas, {', '.join(found)}: which one a role means would depend on its "
+            f"search path. Name one in the URL, such as ?schema={found[0]}. Nothing was released"
+        )
+    return found[0] if found else None
+
+
+def begin_writing(driver: Any, info: dict[str, Any], ledger: str, seen: int, schema: str) -> Ends:
     """Begin, and if a ledger is named, lock it and look at its ends; see tables.end.
 
     The ends are read by a statement of their own: it sees what was written while the one before waited for the lock.
@@ -67,7 +97,7 @@ def begin_writing(driver: Any, info: dict[str, Any], ledger: str, seen: int) -> 
     if not ledger:
         _send(driver, BEGIN)
         return Ends()
-    first = BEGIN if info.get("prepared") else f"{BEGIN}; {PREPARE}"
+    first = BEGIN if info.get("prepared") else f"{BEGIN}; {_prepare(schema)}"
     (mine,) = _literals(driver, [ledger])
     row, ends = _send(driver, f"{first}; EXECUTE tacit_row({mine}); EXECUTE tacit_ends({mine}, {seen})")[-2:]
     info["prepared"] = True
@@ -81,7 +111,7 @@ def keep(driver: Any, info: dict[str, Any], row: Any, shown: str, said: Callable
     What failed before would be rolled back by a COMMIT without a word. A message ends where a statement of it fails.
     """
     if driver.pgconn.transaction_status != IN_TRANSACTION:
-        raise LedgerError(f"the ledger at {shown} cannot be written: a statement failed. Nothing was released.")
+        raise LedgerError(f"the database at {shown} cannot be written: a statement failed. Nothing was released.")
     info["warned"] = False
     entry = "" if row is None else f"EXECUTE tacit_append({', '.join(_literals(driver, row))}); "
     _send(driver, entry + KEEP, said)
@@ -192,6 +222,11 @@ def _listen(connection: Any, record: Any) -> None:
             record.info["warned"] = True
 
     connection.add_notice_handler(hear)
-    stricter = connection.execute(STRICTER).fetchone()[0]  # then it waits until a standby shows it
+    stricter, durable = connection.execute(ASKED).fetchone()  # stricter: it waits until a standby shows it
+    if not durable:
+        raise LedgerError(
+            "the server runs with fsync = off: it would forget debits in a power cut, and the budget would come back. "
+            "Set fsync = on (postgresql.conf) and reload it. Nothing was released"
+        )
     connection.execute(f"{SETTINGS}; PREPARE tacit_wait AS {WAIT.format('remote_apply' if stricter else 'on')}")
     connection.commit()

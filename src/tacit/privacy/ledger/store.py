@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import LedgerError, LedgerTampered, extra, name_type
+from tacit.errors import LedgerError, LedgerTampered, extra
+from tacit.privacy.any_filter import AnyFilter
 from tacit.privacy.ledger import file, server
+from tacit.privacy.ledger.address import parse_url, refuse_alike, remedy_for, remember_password
 from tacit.privacy.ledger.chain import Header
 from tacit.privacy.ledger.file import (
     HEARING,
@@ -28,29 +31,13 @@ from tacit.privacy.ledger.file import (
     note_ledger,
     refuse_lost,
 )
-from tacit.privacy.ledger.tables import Ends, Turn, header_of, ledgers, meta, tables
-from tacit.privacy.ledger.witness import path_of
+from tacit.privacy.ledger.place import check_place, note_place
+from tacit.privacy.ledger.tables import Ends, Turn, header_of, ledgers, meta, schema_of, tables
+from tacit.privacy.ledger.witness import path_of_name
 from tacit.privacy.ledger.witness import refuse_lost as refuse_forgotten
 
-SCHEMA = 1
+SCHEMA, SEVERAL = "1", "2"  # 2: a ledger of several filters is among them, which an earlier tacit cannot read
 CREATION = 7_236_142_001  # any fixed number: the PostgreSQL lock under which tables and ledgers are made
-
-_secrets: dict[str, str] = {}  # addresses without a password, and with it: in this process alone
-
-
-def without_password(address: str) -> str:
-    """An address that may be pickled."""
-    bare = sa.make_url(address).difference_update_query(["password"])._replace(password=None)
-    return bare.render_as_string(hide_password=False)
-
-
-def with_password(address: str) -> str:
-    """The address to connect with: as this process knows it, or as TACIT_LEDGER has it; or as it is, for .pgpass."""
-    stated = os.environ.get("TACIT_LEDGER", "")
-    if address in _secrets or not stated.startswith("postgresql"):
-        return _secrets.get(address, address)
-    named = _parse_url(stated).render_as_string(hide_password=False)
-    return named if without_password(named) == address else address
 
 
 class Database:
@@ -59,19 +46,23 @@ class Database:
     A file whose connections are not kept is whole, without a log of writes beside it, whenever nobody uses it.
     """
 
-    def __init__(self, url: str | Path, *, keep: bool = True) -> None:
+    def __init__(self, url: str | Path, *, keep: bool = True, anchor: sa.Table = ledgers) -> None:
+        """``anchor`` is the table by which the schema of all is known, on a server."""
         self.path: Path | None = None
-        self._kept = keep
-        self.url = _parse_url(url)
+        self._kept, self._anchor, self._schema = keep, anchor.name, ""
+        self.url = parse_url(url)
         if self.url.drivername == "sqlite":
             self.path = Path(self.url.database or "")
             self.shown = self.address = str(self.path)
         else:
             extra("psycopg", "postgres", "a ledger in PostgreSQL")
             self.address = self.url.render_as_string(hide_password=False)  # to connect with, never to print or pickle
-            _secrets[without_password(self.address)] = self.address
+            remember_password(self.address)
             self.shown = self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
-        self._engine, self._pid = self._make(), os.getpid()
+            said = self.url.query.get("schema")
+            self._given = said if isinstance(said, str) else None
+            self.url = self.url.difference_update_query(["schema"])
+        self._engine, self._pid, self._left = self._make(), os.getpid(), list[Engine]()
         driver = self._engine.dialect.loaded_dbapi.Error
         self._errors = (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError, driver)
         self._cluster: str | None = None
@@ -122,19 +113,41 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        if self._pid != os.getpid():  # forked: leave the parent's connections to the parent
-            self._engine.dispose(close=False)
+        if self._pid != os.getpid():  # forked: leave the parent's connections, and locks of its threads, to the parent
+            self._left.append(self._engine)
             self._engine, self._pid = self._make(), os.getpid()
         return self._engine
 
     def close(self) -> None:
         self.engine.dispose()
 
+    @property
+    def schema(self) -> str:
+        """The schema that the tables are in, once there are any; empty until then, and for a file."""
+        if not self._schema and self.path is None:
+            with self.translate_errors("read", ""), self.engine.connect() as connection, connection.begin():
+                self._schema = server.find_schema(connection, self._anchor, self._given, self.shown) or ""
+        return self._schema
+
+    def _options(self) -> dict[str, Any]:
+        """By which every table is named in full."""
+        return {"schema_translate_map": {None: self.schema}} if self.schema else {}
+
+    def choose_schema(self, connection: Connection) -> None:
+        """Before tables are made: the schema in which some are, or the one to make them in; others wait until then."""
+        if self.path is None:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION)))
+            found = server.find_schema(connection, self._anchor, self._given, self.shown)
+            own = connection.scalar(sa.text("SELECT current_schema()"))
+            self._schema = found or self._given or str(own or "public")
+            connection.execution_options(**self._options())
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the database."""
-        options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ"}
+        options: dict[str, Any] = {} if self.path else {"isolation_level": "REPEATABLE READ", **self._options()}
         with (
+            self._alone(),
             self.translate_errors("read", ""),
             self.engine.execution_options(**options).connect() as connection,
             _leaving_what_fails(connection),
@@ -151,7 +164,7 @@ class Database:
     @contextmanager
     def look(self, ledger: str, seen: int) -> Iterator[Turn]:
         """A moment of one ledger: its ends, beside the entry that was seen; see tables.end."""
-        said = file.SAID if self.path is not None else server.SAID
+        said = file.SAID if self.path is not None else server.statements(self.schema)
         with self.reading() as connection:
             row = connection.exec_driver_sql(said.row, {"ledger": ledger}).one_or_none()
             ends = connection.exec_driver_sql(said.ends, {"ledger": ledger, "seen": seen}).all()
@@ -163,18 +176,27 @@ class Database:
 
         ``said`` is called when all is said that a server needs to let go of the ledger.
         """
+        options = self._options()  # before the connection: it may have to look for the schema
+        with self._alone():
+            yield from self._turn(options, ledger, seen, said)
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        """No fork happens inside, where a fork would take a file's locks with it."""
+        return file.between_forks if self.path is not None else contextlib.nullcontext()
+
+    def _turn(self, options: dict[str, Any], ledger: str, seen: int, said: Callable[[], None] | None) -> Iterator[Turn]:
         try:
             engine = self.engine
             proxy = engine.raw_connection()
             driver, info = cast(Any, proxy.driver_connection), proxy.info
-            turn = Turn(lambda: Connection(engine.execution_options(write=True), proxy))
+            turn = Turn(lambda: Connection(engine.execution_options(write=True, **options), proxy))
             try:
                 if self.path is not None:
                     turn.ends = file.begin_writing(driver, ledger, seen)
                     yield turn
                     file.keep(driver, turn.row)
                 else:
-                    turn.ends = server.begin_writing(driver, info, ledger, seen)
+                    turn.ends = server.begin_writing(driver, info, ledger, seen, self._schema)
                     yield turn
                     server.keep(driver, info, turn.row, self.shown, said)
                 self._refuse_lost_write(driver, info)
@@ -191,12 +213,12 @@ class Database:
     def _refuse_lost_write(self, driver: Any, info: Mapping[str, Any]) -> None:
         if self.path is not None and not self._is_same(driver):
             raise LedgerError(
-                f"the ledger at {self.shown} was replaced while it was written, and what was written is lost with "
+                f"the database at {self.shown} was replaced while it was written, and what was written is lost with "
                 "it. Nothing was released."
             )
         if info.get("warned"):
             raise LedgerError(
-                f"what was written to the ledger at {self.shown} is not on its standby: the server was told not to "
+                f"what was written to the database at {self.shown} is not on its standby: the server was told not to "
                 "wait for it, and a failover would lose it. It stays written here. See to the standby, then try "
                 "again. Nothing was released."
             )
@@ -229,7 +251,7 @@ class Database:
             return damage(self.path, reason.split(" with text")[0])
         for secret in (self.url.password, self.url.query.get("password")):
             reason = reason.replace(str(secret), "***") if secret else reason
-        return LedgerError(f"the ledger at {self.shown} cannot be {act}: {reason}{_remedy(reason)}.{consequence}")
+        return LedgerError(f"the database at {self.shown} cannot be {act}: {reason}{remedy_for(reason)}.{consequence}")
 
     def names(self) -> list[str]:
         """The ledgers in this database, by name."""
@@ -244,9 +266,18 @@ class Database:
             if self.path is not None:
                 check_pages(connection, self.path)
             found = self._find(connection, name) if self._has_tables(connection) else None
+            known = self.path is None or found is None or check_place(connection, self.path)
         if self.path is not None and found is not None:
+            if not known:
+                self._note_place(self.path)
             note_ledger(self.path, name, found.id)
         return found
+
+    def _note_place(self, path: Path) -> None:
+        """Note the name of the file in it, where it may be written."""
+        with contextlib.suppress(LedgerError), self.writing() as connection:
+            if not check_place(connection, path):
+                note_place(connection, path)
 
     def _find(self, connection: Connection, name: str) -> Header | None:
         # every row, not the one that an index finds: an index with one bit changed would hide a ledger, and its budget
@@ -260,10 +291,15 @@ class Database:
 
     def refuse_lost(self, name: str) -> None:
         """LedgerTampered if there was a ledger of this name and it is gone."""
-        if self.path is not None:
-            refuse_lost(self.path, name)
-        else:
-            refuse_forgotten(path_of(self.cluster, name), name, self.shown)
+        try:
+            if self.path is not None:
+                refuse_lost(self.path, name)
+            else:
+                refuse_forgotten(path_of_name(self.cluster, name), name, self.shown)
+        except LedgerTampered:
+            # A ledger is noted once it is made: one that another process has made since the last look is found now.
+            if not (self.exists() and self.find(name)):
+                raise
 
     def exists(self) -> bool:
         """False only for an SQLite file that is not there."""
@@ -277,18 +313,23 @@ class Database:
             with self.translate_errors("created", ""):
                 create_file(self.path, _create_tables)
         with self.writing() as connection:
-            if self.path is None:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION)))
+            self.choose_schema(connection)
             if not self._has_tables(connection):
                 self._create_tables(connection)
+            if self.path is not None and not check_place(connection, self.path):
+                note_place(connection, self.path)
             there = self._find(connection, header.name)
             if there is None:
                 self.refuse_lost(header.name)
+                names = [header_of(row).name for row in connection.execute(sa.select(ledgers)).all()]
+                refuse_alike(header.name, names)
                 b = header.budget
                 terms = {"notion": b.notion, "amount": b.amount, "delta": b.delta, "composition": header.composition}
                 about = {"id": header.id, "name": header.name, "description": header.description}
                 rest = {"reserve": header.reserve, "unit": header.unit, "created": header.created}
                 connection.execute(ledgers.insert().values(**about, **terms, **rest, length=0, head=header.genesis))
+                if isinstance(header.filter, AnyFilter):
+                    connection.execute(meta.update().where(meta.c.key == "schema").values(value=SEVERAL))
         made = there or header
         if self.path is not None:
             note_ledger(self.path, made.name, made.id)
@@ -296,21 +337,23 @@ class Database:
 
     def _create_tables(self, connection: Connection) -> None:
         tables.create_all(connection)
-        connection.execute(meta.insert().values(key="schema", value=str(SCHEMA)))
+        connection.execute(meta.insert().values(key="schema", value=SCHEMA))
 
     def _has_tables(self, connection: Connection) -> bool:
         """Whether there are tables; raises if a later tacit made them."""
-        there = set(sa.inspect(connection).get_table_names())
+        there = set(sa.inspect(connection).get_table_names(schema_of(connection)) if self.path or self._schema else ())
         if meta.name not in there:
             if self.path is not None and not there:
                 raise damage(self.path, "it is empty")
             if ledgers.name in there:
-                raise LedgerTampered(f"the ledger at {self.shown} is damaged: table {meta.name} is missing")
+                raise LedgerTampered(f"the database at {self.shown} is damaged: table {meta.name} is missing")
             return False
         found = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema"))
-        if found != str(SCHEMA):
+        if found is None and ledgers.name not in there:  # a curator's state notes its place in a table of this name
+            return False
+        if found not in (SCHEMA, SEVERAL):
             raise LedgerError(
-                f"the ledger at {self.shown} has schema version {found}, this tacit reads version {SCHEMA}. "
+                f"the database at {self.shown} has schema version {found}, this tacit reads version {SEVERAL}. "
                 "Upgrade it: pip install --upgrade tacit. Nothing was changed"
             )
         return True
@@ -331,53 +374,3 @@ def _create_tables(path: Path) -> None:
     with store.writing() as connection:
         store._create_tables(connection)
     store.close()
-
-
-def _parse_url(url: str | Path) -> URL:
-    """A path or URL as the URL of a database that outlives the process."""
-    text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
-    if not isinstance(text, str):
-        raise LedgerError(f"a ledger needs a path or a URL, got {name_type(url)}")
-    if "://" not in text:
-        parsed = URL.create("sqlite", database=text)
-    else:
-        try:
-            parsed = make_url(text)
-        except (SQLAlchemyError, ValueError):
-            raise LedgerError("not a URL; write sqlite:///file.db or postgresql://user@host/database") from None
-    dialect, _, driver = parsed.drivername.partition("+")
-    if dialect in ("postgresql", "postgres") and driver in ("", "psycopg"):
-        return parsed.set(drivername="postgresql+psycopg")
-    if dialect != "sqlite" or driver not in ("", "pysqlite"):
-        raise LedgerError(
-            f"a ledger is kept in SQLite or PostgreSQL, got {parsed.drivername}://; write a path, sqlite:///file.db or "
-            "postgresql://user@host/database"
-        )
-    if not parsed.database or ":memory:" in parsed.database or parsed.query:
-        raise LedgerError(
-            "a ledger must outlive the process, so it is kept in a file: write a path or sqlite:///file.db, "
-            "without options; it is not kept in memory"
-        )
-    return URL.create("sqlite", database=str(Path(parsed.database).expanduser().absolute()))
-
-
-def _remedy(reason: str) -> str:
-    """What to do about a common failure."""
-    for sign, remedy in (
-        ("readonly", "open it as a user who may write the file and its directory"),
-        ("read-only", "connect to a server and as a role that may write"),
-        ("connection to server", "check that the server runs and that the URL is right"),
-        ("unable to open", "check that the directory exists and may be written"),
-        ("No such file or directory", "check that the directory exists and may be written"),
-        ("Permission denied", "check that the directory exists and may be written"),
-        ("Read-only file system", "check that the directory exists and may be written"),
-        ("full", "make room on the disk"),
-        ("No space left", "make room on the server's disk"),
-        ("locked", "another process holds it; try again"),
-        ("lock timeout", "another process holds it; try again"),
-        ("permission denied", "ask for the right to use the tacit_ tables"),
-        ("onnection", "check that the server runs and that the URL is right"),
-    ):
-        if sign in reason:
-            return f" ({remedy})"
-    return ""

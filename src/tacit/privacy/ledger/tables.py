@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from tacit.errors import BadInput, LedgerError
-from tacit.privacy.accounting import Cost, Filter
+from tacit.privacy.any_filter import filter_over
+from tacit.privacy.filters import NOTHING, Cost
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.ledger.chain import CHARGE, NOTHING, Entry, Header, tampering
+from tacit.privacy.ledger.chain import CHARGE, Entry, Header, tampering
 from tacit.privacy.release import Payment
 
 tables = sa.MetaData()
@@ -58,6 +60,21 @@ entries = sa.Table(
 LedgerRow, EntryRow = (cast(Any, namedtuple)(t.name, [c.name for c in t.c]) for t in (ledgers, entries))
 
 
+def qualify(table: str, schema: str | None) -> str:
+    """The full name of a table."""
+    return f'"{schema.replace(chr(34), 2 * chr(34))}".{table}' if schema else table
+
+
+def schema_of(connection: Connection) -> str | None:
+    """The schema that this connection's tables are in; None where there are none."""
+    found: str | None = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    return found
+
+
+def has_table(connection: Connection, table: sa.Table) -> bool:
+    return sa.inspect(connection).has_table(table.name, schema=schema_of(connection))
+
+
 def row_of(connection: Connection, ledger: str) -> sa.Row[Any]:
     """The row of a ledger."""
     row = connection.execute(sa.select(ledgers).where(ledgers.c.id == ledger)).one_or_none()
@@ -71,10 +88,10 @@ def header_of(row: Any) -> Header:
     try:
         _check_texts(texts)
         budget = Budget(row.notion, float(row.amount), float(row.delta))
-        terms = Filter.over(budget, row.composition, float(row.reserve))
+        terms = filter_over(budget, row.composition, float(row.reserve))
     except (BadInput, TypeError, ValueError):
         raise tampering(str(row.name), "its header was edited") from None
-    return Header(row.id, row.name, row.description, budget, terms.composition, terms.reserve, row.unit, row.created)
+    return Header(row.id, row.name, row.description, budget, terms.code, terms.reserve, row.unit, row.created)
 
 
 _header_of = lru_cache(64)(header_of)  # every charge looks at its ledger's terms once more
@@ -98,14 +115,34 @@ def _entry_of(name: str, row: Any) -> Entry:
     texts = (row.kind, row.time, row.purpose, row.guarantee or "", row.digest or "", row.previous, row.hash)
     try:
         _check_texts(texts)
-        cost = Cost(float(row.cost_amount), float(row.cost_delta))
-        spent = Cost(float(row.spent_amount), float(row.spent_delta))
+        statement, others = _split_lines(row.guarantee)
+        cost = Cost(float(row.cost_amount), float(row.cost_delta), others[0])
+        spent = Cost(float(row.spent_amount), float(row.spent_delta), others[1])
         settles = None if row.settles is None else int(row.settles)
         number = int(row.number)
     except (TypeError, ValueError):
         raise tampering(name, f"entry {row.number} was edited") from None
-    said = (number, row.kind, row.time, row.purpose, row.guarantee, settles, row.digest)
+    said = (number, row.kind, row.time, row.purpose, statement, settles, row.digest)
     return Entry(*said, cost, spent, row.previous, row.hash)
+
+
+def _join_lines(statement: str | None, cost: Cost, spent: Cost) -> str | None:
+    """What the column of guarantees holds; in a ledger of several filters the costs in the others are a second line."""
+    if not spent.others:
+        return statement
+    return f"{statement or ''}\n[{_write_pairs(cost.others)},{_write_pairs(spent.others)}]"
+
+
+def _write_pairs(pairs: tuple[tuple[float, float], ...]) -> str:
+    """As json.dumps, in a third of its time: others wait for the ledger."""
+    return f"[{','.join(f'[{amount!r},{delta!r}]' for amount, delta in pairs)}]"
+
+
+def _split_lines(text: str | None) -> tuple[str | None, list[tuple[tuple[float, float], ...]]]:
+    statement, line, others = (text or "").partition("\n")
+    pairs = json.loads(others) if line else [[], []]
+    cost, spent = [tuple((float(amount), float(delta)) for amount, delta in part) for part in pairs]
+    return statement or None, [cost, spent]
 
 
 def _check_texts(values: tuple[Any, ...]) -> None:
@@ -117,22 +154,24 @@ def _check_texts(values: tuple[Any, ...]) -> None:
 class Statements:
     """What every charge asks and says, in the words of one driver; ``mark`` makes a placeholder of a name.
 
-    They are written out, since a charge would be many times dearer than what the database does for it.
+    They are written out, since a charge would be many times dearer than what the database does for it. ``schema`` is
+    where the tables are: a search path would find others for another role.
     """
 
-    def __init__(self, mark: Callable[[str], str]) -> None:
+    def __init__(self, mark: Callable[[str], str], schema: str = "") -> None:
         mine, names = mark("ledger"), [c.name for c in entries.c]
         about, columns = ", ".join(c.name for c in ledgers.c), ", ".join(names)
-        length = f"(SELECT length FROM {ledgers.name} WHERE id = {mine})"
-        self.row = f"SELECT {about} FROM {ledgers.name} WHERE id = {mine}"
+        its, their = (qualify(table.name, schema) for table in (ledgers, entries))
+        length = f"(SELECT length FROM {its} WHERE id = {mine})"
+        self.row = f"SELECT {about} FROM {its} WHERE id = {mine}"
         # The first entry, the last one, and one that was seen before. Asked for in order, each is found by the primary
         # key, and not by another index that a plan made when the table was small would read from end to end.
-        from_ = f"SELECT {columns} FROM {entries.name} WHERE ledger = {mine} AND number >= "
+        from_ = f"SELECT {columns} FROM {their} WHERE ledger = {mine} AND number >= "
         ends = (f"SELECT * FROM ({from_}{at} ORDER BY number LIMIT 1) e" for at in ("1", length, mark("seen")))
         self.ends = " UNION ALL ".join(ends)
-        self.append = f"INSERT INTO {entries.name} ({columns}) VALUES ({', '.join(map(mark, names))})"
+        self.append = f"INSERT INTO {their} ({columns}) VALUES ({', '.join(map(mark, names))})"
         end = f"length = {mark('number')}, head = {mark('hash')}"
-        self.move = f"UPDATE {ledgers.name} SET {end} WHERE id = {mine}"
+        self.move = f"UPDATE {its} SET {end} WHERE id = {mine}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +276,15 @@ def append(
     said = (last.number + 1, kind, now(), purpose, statement, settles, digest)
     sums = (cost, last.spent.plus(cost), last.hash)
     hash = Entry(*said, *sums).compute_hash()
-    turn.made, turn.row = Entry(*said, *sums, hash), EntryRow(header.id, *said, *cost, *sums[1], last.hash, hash)
+    turn.made = Entry(*said, *sums, hash)
+    turn.row = _row_of(header.id, turn.made)
     return turn.made
+
+
+def _row_of(ledger: str, e: Entry) -> Any:
+    text = _join_lines(e.statement, e.cost, e.spent)
+    about = (ledger, e.number, e.kind, e.time, e.purpose, text, e.settles, e.digest)
+    return EntryRow(*about, e.cost.amount, e.cost.delta, e.spent.amount, e.spent.delta, e.previous, e.hash)
 
 
 def now() -> str:

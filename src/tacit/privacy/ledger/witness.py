@@ -1,14 +1,15 @@
-"""What this machine has seen of a ledger on a server, so that a server that forgot is found out.
+"""What this machine has seen of a ledger, so that a server that forgot, or an older copy, is found out.
 
 A standby that had not received everything and was promoted, or a backup that was put back, looks like a sound ledger
 with more budget left. Whoever has seen a later entry knows better. So each machine notes the last entry that it saw of
-each ledger, in a small file of its own; a server that does not have that entry is refused. The file is not private: it
-has the ledger's identifier, the entry's number and its hash.
+each ledger, by the ledger's identifier, wherever it is kept: a ledger without that entry is refused, be it on the same
+server or on another one, in the same file or in a copy. The note is not private: it has the ledger's identifier, the
+entry's number and its hash.
+
+A second note says which ledger had a name on a server. A file has its mark beside it for that (see file).
 
 A machine that has seen nothing cannot know. A standby must receive a debit before it counts (see docs/ledger.md); the
 witness finds out where that was not so.
-
-An SQLite file has its mark beside it instead (see file), since copies of a file may be used side by side on a machine.
 """
 
 from __future__ import annotations
@@ -64,8 +65,16 @@ def folder() -> Path:
     return Path(state) / "tacit" / "ledgers"
 
 
-def path_of(cluster: str, name: str) -> Path:
-    """The file about one ledger; ``cluster`` names a server's data, which a standby shares with its primary."""
+def path_of(ledger: str) -> Path:
+    """The note about one ledger, by its identifier."""
+    return folder() / hashlib.sha256(f"ledger\n{ledger}".encode()).hexdigest()[:32]
+
+
+def path_of_name(cluster: str, name: str) -> Path:
+    """The note about a name; ``cluster`` names a server's data, which a standby shares with its primary.
+
+    An earlier release noted all that it saw here.
+    """
     return folder() / hashlib.sha256(f"{cluster}\n{name}".encode()).hexdigest()[:32]
 
 
@@ -120,10 +129,22 @@ class Witness:
     """The transactions of one ledger, each of which must see what was seen before it began."""
 
     def __init__(self, store: Database, header: Header) -> None:
-        self._store, self._header = store, header
-        self._path = path_of(store.cluster, header.name) if store.path is None else None
-        self._places = [self._path.with_name(f"{self._path.name}.{k}") for k in range(2)] if self._path else []
+        self._store, self._header, self._path = store, header, path_of(header.id)
+        self._server = store.path is None
+        self._places = [self._path.with_name(f"{self._path.name}.{k}") for k in range(2)] if self._server else []
         self._last: SeenEntry | None = None  # where no file can be written, this process at least remembers
+        if self._server:
+            self._agree_on_name(path_of_name(store.cluster, header.name))
+
+    def _agree_on_name(self, path: Path) -> None:
+        """LedgerTampered if this machine has seen another ledger of this name on this server."""
+        named = read(path)
+        if named is None:
+            note(path, SeenEntry(self._header.id, 0, self._header.genesis))
+        elif named.ledger != self._header.id:
+            raise self._refusal("was made anew: this machine has seen another one of its name", path)
+        elif named.number:
+            note(self._path, named)
 
     @contextmanager
     def reading(self) -> Iterator[Turn]:
@@ -132,7 +153,9 @@ class Witness:
         with self._store.look(self._header.id, known.number if known else 0) as turn:
             end = self._look(turn, known)
             yield turn
-            if end is not None and self._is_news(end) and not turn.connection.exec_driver_sql(IS_KEPT).scalar():
+            news = end is not None and self._is_news(end)
+            # What is read from a file may be so new that its name is not on disk yet; who wrote it notes it.
+            if not self._server or (news and not turn.connection.exec_driver_sql(IS_KEPT).scalar()):
                 end = None
         self._note(end)
 
@@ -149,8 +172,6 @@ class Witness:
         self._note(end)
 
     def _recall(self) -> SeenEntry | None:
-        if self._path is None:
-            return None
         kept, last = read(self._path), self._last
         if kept is None or (last is not None and kept.ledger == last.ledger and kept.number < last.number):
             return last
@@ -160,35 +181,31 @@ class Witness:
         return self._last is None or seen.number > self._last.number
 
     def _note(self, seen: SeenEntry | None) -> None:
-        if self._path is not None and seen is not None and self._is_news(seen):
+        if seen is not None and self._is_news(seen):
             self._last = seen
             note(self._path, seen)
 
     def _look(self, turn: Turn, known: SeenEntry | None) -> SeenEntry | None:
         """The last entry by now; LedgerTampered if what is known is not there."""
-        if self._path is None:
-            return None
         row = turn.ends.row
-        if known is None:
-            what = ""
-        elif known.ledger != self._header.id:
-            what = "was made anew: this machine has seen another one of its name"
-        elif row is None or row.length < known.number:
-            has = "does not have the ledger" if row is None else f"has {row.length} of them"
-            what = f"is behind: this machine has seen {known.number} entries, and the server {has}"
-        else:  # an entry that is missing is found by the chain
-            other = any(e.hash != known.hash for e in turn.ends.rows if e.number == known.number)
-            what = f"went another way: entry {known.number} is not the one seen here" if other else ""
-        if what:
-            raise LedgerTampered(
-                f"ledger {self._header.name!r} at {self._store.shown} {what}. {_remedy(self._path)}. Nothing was "
-                "released"
-            )
+        if known is not None and known.ledger == self._header.id:
+            if row is None or row.length < known.number:
+                has = "none" if row is None else f"{row.length} of them"
+                raise self._refusal(f"is behind: this machine has seen {known.number} entries, and it has {has}")
+            if any(e.hash != known.hash for e in turn.ends.rows if e.number == known.number):  # a missing one: see end
+                raise self._refusal(f"went another way: entry {known.number} is not the one seen here")
         return None if row is None else SeenEntry(self._header.id, int(row.length), str(row.head))
+
+    def _refusal(self, what: str, path: Path | None = None) -> LedgerTampered:
+        return LedgerTampered(
+            f"ledger {self._header.name!r} at {self._store.shown} {what}. {_remedy(path or self._path)}. Nothing was "
+            "released"
+        )
 
 
 def _remedy(path: Path) -> str:
     return (
-        "A standby that lacked what was written last was promoted, or an older copy was put back, and what was spent "
-        f"since is forgotten: bring back the server that has it. Only if nothing was released since, remove {path}"
+        "A standby that lacked what was written last was promoted, an older copy was put back, or two copies are in "
+        "use, and what was spent since is forgotten: bring back the one that has it. Only if nothing was released "
+        f"since, remove {path}"
     )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from tacit.audit.game import Audit
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
-from tacit.page import Page, table
+from tacit.page import Page, render_parts
+from tacit.page.cover import Cover, Worth
 
 
 def page(documents: Sequence[dict[str, Any]]) -> Page:
@@ -23,22 +25,32 @@ def page(documents: Sequence[dict[str, Any]]) -> Page:
     broken = sum(a.verdict == "BROKEN" for a in audits)
     one = audits[0]
     head = f"{one.name}: {one.verdict}" if len(audits) == 1 else f"{len(audits)} audits, {broken} broken"
-    about = f"<p>{escape(one.about)}</p>" if len(audits) == 1 else ""
-    words = "".join(
-        f"<h2>{escape(a.name)}</h2><p>{escape(a.about)}</p>" * (len(audits) > 1)
-        + "".join(f"<p>{escape(s)}</p>" for s in a.sentences())
-        for a in audits
+    chart = Markup(_chart(audits, BROAD) + _chart(audits, NARROW))
+    parts = render_parts(
+        "audit.html", cover=_cover(head, audits), audits=audits, chart=chart, heads=HEADS, rows=_rows(audits)
     )
-    parts = {
-        "head": f"<h1>{escape(head)}</h1>{about}",
-        "picture": _chart(audits, BROAD)
-        + _chart(audits, NARROW)
-        + '<p class="soft">Hollow: what was claimed, the most that epsilon may be. Filled: what was measured, the '
-        "least that it can be. Measured beyond claimed means that a promise is broken.</p>",
-        "table": f"<h2>Claimed and measured</h2>{_table(audits)}",
-        "words": f"{'<h2>In words</h2>' * (len(audits) == 1)}{words}",
-    }
     return Page(f"tacit: {head}", parts, over="tacit · audit")
+
+
+def _cover(title: str, audits: Sequence[Audit]) -> Cover:
+    broken = [a.name for a in audits if a.verdict == "BROKEN"]
+    runs = sum(a.runs for a in audits)
+    within = "Every measured epsilon is within its claim." if not broken else f"BROKEN: {', '.join(broken)}."
+    return Cover(
+        title=title,
+        released=[("audits", len(audits)), ("broken", len(broken)), ("runs", runs)],
+        verdict=Worth(
+            not broken, within, "A measured epsilon is a lower bound: it can refute a claim, never prove it."
+        ),
+        protected=["Everybody: an audit plays on made-up data."],
+        exposed=["Whatever the audited claim itself does not cover."],
+        cost=[],
+        payer="An audit looks at no private data.",
+        left="Whatever was left before.",
+        checks=["The audited version is the one in use.", "No claim is broken."],
+        statement=f"{len(audits)} audits, {runs} runs.",
+        note=audits[0].about if len(audits) == 1 else "",
+    )
 
 
 def write(audit: Audit, out: Path) -> list[Path]:
@@ -73,14 +85,16 @@ def _format_claim(audit: Audit) -> str:
     return f"{audit.claimed:.3g}" if math.isfinite(audit.claimed) else "nothing"
 
 
-def _table(audits: Sequence[Audit]) -> str:
-    heads = ["audit", "verdict", "claimed epsilon", "measured, at least", "share", "at delta", "confidence", "runs"]
-    rows = []
+HEADS = ["audit", "verdict", "claimed epsilon", "measured, at least", "share", "at delta", "confidence", "runs"]
+
+
+def _rows(audits: Sequence[Audit]) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
     for a in audits:
         share = "" if a.tightness is None else f"{a.tightness:.0%}"
         amounts = (_format_claim(a), f"{a.measured:.4g}", share, f"{a.delta:g}", f"{a.confidence:.0%}")
         rows.append((a.name, a.verdict, *amounts, a.runs))
-    return table(heads, rows, words=("audit", "verdict"))
+    return rows
 
 
 def attack_page(document: dict[str, Any]) -> Page:
@@ -94,10 +108,5 @@ def attack_page(document: dict[str, Any]) -> Page:
         size = f"{int(document['rows'])} rows of {int(document['columns'])} columns"
     except (KeyError, TypeError, ValueError):
         raise BadInput("this is not an attack as tacit audit outsource writes it") from None
-    parts = {
-        "head": f"<h1>The known-row attack on {size}</h1><p>How much of the table comes back to somebody who has the "
-        "published one and knows a few rows. Errors are shares of the table's spread. Nothing was published or "
-        "spent.</p>",
-        "table": table(heads, rows, words=[heads[0], heads[-1]]),
-    }
+    parts = render_parts("attack.html", size=size, heads=heads, rows=rows)
     return Page("tacit: the known-row attack", parts, over="tacit · audit")

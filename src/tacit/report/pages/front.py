@@ -5,29 +5,22 @@ It opens offline, works by keyboard, prints, reads in the dark, and says first w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from tacit.charts.fronts import BROAD, NARROW, FrontChart, draw_third
-from tacit.page import Page, asset, table
-from tacit.page.parts import guarantee_part, origin_part, payment_part
+from tacit.page import Page, asset, render_parts
+from tacit.page.cover import Cover, Worth, cover_release
+from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part
 from tacit.pareto.chart import bands_of, chart_of
 from tacit.pareto.compare import Comparison
 from tacit.pareto.front import Front
 from tacit.privacy.release import plain
 
-ASK = (
-    '<div class="box screen"><label for="epsilon">Move epsilon: at most <output id="shown" for="epsilon"></output>'
-    '</label><input type="range" id="epsilon" min="0" max="1000" step="5" value="500"><p><button id="less">◂ previous '
-    'point</button> <button id="more">next point ▸</button> <label for="typed">or type it: </label><input id="typed" '
-    'type="number" min="0" step="any" inputmode="decimal"></p><div id="answer" class="wide" aria-live="polite"></div>'
-    "</div>"
-)
-HOLLOW = "hollow dots at the border lie beyond it"
 SCRIPT = asset("front.js")
-BUTTONS = '<button id="copy">Copy the table</button> <button id="png">Save the drawing (PNG)</button>'
 
 
 def write(fronts: Front | Comparison | Sequence[Front], path: str | Path, *, mixed: bool = False) -> Path:
@@ -35,35 +28,78 @@ def write(fronts: Front | Comparison | Sequence[Front], path: str | Path, *, mix
     return page(fronts, mixed=mixed).write(path)
 
 
-def page(fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False) -> Page:
-    """The page. Fronts of different kinds of epsilon are refused unless ``mixed=True``."""
+def page(
+    fronts: Front | Comparison | Sequence[Front], *, mixed: bool = False, certificate: Mapping[str, Any] | None = None
+) -> Page:
+    """The page of one or several fronts.
+
+    Args:
+        fronts: What is shown.
+        mixed: Whether fronts of different kinds of epsilon may stand on one page.
+        certificate: Of a front that was measured with a private test.
+    """
     if isinstance(fronts, Comparison):
         both = fronts
     else:
         both = Comparison([fronts] if isinstance(fronts, Front) else list(fronts), mixed=mixed)
     names = ", ".join(f.name for f in both.fronts)
-    audience = both.audience[0].upper() + both.audience[1:]
-    who = f'<p class="who{" private" * both.private}">{escape(audience)}.</p>'
     chart = chart_of(both.fronts, show="utility")
-    parts = {
-        "head": f"<h1>What epsilon buys: {escape(names)}</h1>{who}{_kinds(both)}",
-        "drawing": chart.svg + chart.draw(NARROW),
-        **({"third": _third(both, chart)} if any(f.cost_name for f in both.fronts) else {}),
-        "ask": ASK.replace("Move epsilon", "Move the training epsilon") if both.private else ASK,
-        "table": f'<h2>The front</h2><p class="screen">{BUTTONS}</p>{_table(both)}{_failures(both)}',
-        "guarantees": "".join(_guarantee(f) for f in both.fronts if f.private),
-        "origin": "".join(_origin(f) for f in both.fronts if f.origin),
-    }
+    heads, rows = _rows(both)
+    third = next((f.cost_name for f in both.fronts if f.cost_name), "")
+    parts = render_parts(
+        "front.html",
+        cover=_cover(both.fronts[0], certificate or {}) if len(both.fronts) == 1 else None,
+        names=names,
+        audience=both.audience[0].upper() + both.audience[1:],
+        private=both.private,
+        mixed=both.mixed,
+        kind=_kind(both),
+        bands=bands_of(both.fronts),
+        fronts=both.fronts,
+        drawing=Markup(chart.svg + chart.draw(NARROW)),
+        third=_third(both, chart, third) if third else "",
+        third_name=third,
+        heads=heads,
+        rows=rows,
+        failed=[f for f in both.fronts if f.failed],
+        reasons="; ".join(dict.fromkeys(reason for f in both.fronts for reason in f.reasons)),
+        guarantees=[_guarantee(f) for f in both.fronts if f.private],
+        origins=[(f, origin_part(f.origin)) for f in both.fronts if f.origin],
+    )
     title = f"{'' if both.private else 'NOT PRIVATE: '}front of {names}"
     return Page(title, parts, script=SCRIPT, data=_data(both, chart.geometry), over="tacit · privacy-utility front")
 
 
-def _third(both: Comparison, chart: FrontChart) -> str:
+PUBLIC = (
+    "Everything that was measured on exact data, if the front has no guarantee of its own.",
+    "The records that models were trained on: a model trained at the training epsilon has its own guarantee.",
+    "Public facts: the number of records, the space, and that this search took place.",
+)
+
+
+def _cover(front: Front, certificate: Mapping[str, Any]) -> Cover:
+    steps, private = front.steps, front.private
+    rows: list[tuple[str, Any]] = [("points on the front", len(steps)), ("points tested", len(front.tested))]
+    if steps:
+        ends = steps[:1] if len(steps) == 1 else (steps[0], steps[-1])
+        rows += [(f"utility at epsilon {p.epsilon:.3g}", p.utility) for p in ends]
+    verdict = Worth(
+        True if private else None,
+        "It shows what each epsilon buys, before one is chosen."
+        if private
+        else "For people who may see the data: it is not a release.",
+        "Utility is the score of a trained model on test records, between 0 and 1.",
+    )
+    document = {"payment": front.payment.to_json() if front.payment else None, "about": front.origin, **certificate}
+    changes = find_changes(dict(certificate)) if certificate else []
+    title = f"What epsilon buys: {front.name}"
+    return cover_release(title, rows, verdict, front.guarantee, PUBLIC, document, changes=changes)
+
+
+def _third(both: Comparison, chart: FrontChart, name: str) -> Markup:
     """The third objective, on an axis of its own."""
-    name = next(f.cost_name for f in both.fronts if f.cost_name)
     points = [[(p.epsilon, p.cost) for p in f.points if p.cost is not None] for f in both.fronts]
-    drawn = draw_third(chart, points, name, BROAD) + draw_third(chart, points, name, NARROW)
-    return f"<h2>{escape(name[0].upper() + name[1:])}, the third objective</h2>{drawn}"
+    return Markup(draw_third(chart, points, name, BROAD) + draw_third(chart, points, name, NARROW))
 
 
 def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
@@ -77,7 +113,8 @@ def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
     return plain({**geometry, "audience": both.audience, "kind": _kind(both), "fronts": fronts})  # type: ignore[no-any-return]
 
 
-def _table(both: Comparison) -> str:
+def _rows(both: Comparison) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows of the table of points."""
     names = list(dict.fromkeys(n for f in both.fronts for p in f.points for n in p.params))
     kind = ["delta", "epsilon is for"] * both.mixed  # said once above where there is one kind
     several = ["algorithm"] if len(both.fronts) > 1 else []
@@ -91,7 +128,7 @@ def _table(both: Comparison) -> str:
         for f in both.fronts
         for p in f.points
     ]
-    return table(heads, rows, name="all", words=("algorithm", "epsilon is for"))
+    return heads, rows
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -112,27 +149,6 @@ def _kind(both: Comparison) -> str:
     return f"Epsilon: {both.fronts[0].label}, delta = {both.fronts[0].delta:g}"
 
 
-def _kinds(both: Comparison) -> str:
-    if not both.mixed:
-        bands = bands_of(both.fronts)
-        return f'<p class="soft">{escape(_kind(both))}. {bands[0].upper()}{bands[1:]}; {HOLLOW}.</p>'
-    listed = "".join(f"<li>{escape(f.name)}: {escape(f.label)}, delta = {f.delta:g}</li>" for f in both.fronts)
-    return f"<p>{_kind(both)}:</p><ul>{listed}</ul>"
-
-
-def _guarantee(front: Front) -> str:
+def _guarantee(front: Front) -> Markup:
     paid = front.payment.to_json() if front.payment else None
     return guarantee_part(front.guarantee, f"Guarantee of {front.name}") + payment_part(paid)
-
-
-def _origin(front: Front) -> str:
-    return f"<h2>Where {escape(front.name)} comes from</h2>{origin_part(front.origin)}"
-
-
-def _failures(both: Comparison) -> str:
-    lost = [(f.name, len(f.failed)) for f in both.fronts if f.failed]
-    if not lost:
-        return ""
-    why = "; ".join(dict.fromkeys(reason for f in both.fronts for reason in f.reasons))
-    told = "; ".join(f"{escape(name)}: {n} points failed twice and are left out" for name, n in lost)
-    return f"<p>{told}{f' ({escape(why)})' if why else ''}.</p>"

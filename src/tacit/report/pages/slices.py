@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from tacit.charts.slices import Slice, slice_panels
 from tacit.errors import TacitError
+from tacit.page import render_parts
 
 MOST, STEPS, WIDE = 8, 41, 50.0  # panels; places along one; a range over which a scale is logarithmic
 LEAST = 5  # observations for a model
@@ -22,20 +24,16 @@ def slices_part(
     read: Callable[[float], float],
     label: str,
     baseline: float | None = None,
-) -> str:
-    """Panels of the numeric parameters; "" if there are none. ``read`` turns a mean loss into the metric shown."""
+) -> Markup:
+    """Panels of the numeric parameters; empty if there are none. ``read`` turns a mean loss into the metric shown."""
     names = [n for n in trials[0]["params"] if _is_numeric(trials, n)][:MOST]
     if not names:
-        return ""
+        return Markup()
     band = _fit(trials, noise, names)
     drawn = slice_panels([_slice(trials, n, params, read, band) for n in names], label, baseline)
-    told = (
-        " The band (95%) is that of a Gaussian process fitted to them, at the released values of the other parameters."
-    )
-    told = told if band is not None and params else ""
-    line = " Dotted: without a model." if baseline is not None else ""
-    marks = " Dashed: the released value." if params else ""
-    return f'<h2>Each parameter</h2>{drawn}<p class="soft">Released observations alone.{told}{marks}{line}</p>'
+    return render_parts(
+        "slices.html", panels=Markup(drawn), band=band is not None and bool(params), params=params, baseline=baseline
+    )["slices"]
 
 
 def _is_numeric(trials: Sequence[dict[str, Any]], name: str) -> bool:

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
-from tacit.page import Page, figures, number
-from tacit.page.parts import (
-    changes_part,
-    exposure_part,
-    guarantee_part,
-    origin_part,
-    payment_part,
-    signature_part,
-)
+from tacit.page import Page, number, render_parts
+from tacit.page.cover import UNKNOWN, Cover, compare_with_baseline, cover_release, format_interval
+from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
 EXPOSED = (
-    "How many records or persons there are, names of columns, what a schema declares, and that the training took place",
-    "How long the training took, its log and the models that were not released: the guarantee presupposes that they "
-    "stay secret",
-    "What is true of people in general: a conclusion about everybody can be drawn with or without any one record",
+    "Public facts: the number of records or persons, names of columns, what a schema declares, and that the training "
+    "took place.",
+    "How long the training took, its log and the models that were not released: the guarantee assumes that they stay "
+    "secret.",
+    "What is true of people in general: it can be learnt with or without any one record.",
 )
 
 
@@ -41,22 +36,24 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
     """The report of a certificate. Everything in it was released."""
     try:
         value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
-        about = certificate.get("about")
+        about, details = certificate.get("about"), value["details"]
         title = _title(value, about)
-        parts = {
-            "release": changes_part(certificate, ledger) + _release(value, title),
-            "guarantee": guarantee_part(guarantee),
-            "exposed": exposure_part(EXPOSED),
-            "search": _search(value["details"], guarantee),
-            "origin": origin_part(about),
-            "paid": payment_part(certificate.get("payment"), ledger),
-            "certificate": "<details><summary>Certificate</summary>"
-            f"<pre>{escape(json.dumps(certificate, indent=1))}</pre></details>",
-            "sign": signature_part(),
-        }
+        parts = render_parts(
+            "trained.html",
+            cover=_cover(value, title, guarantee, certificate, ledger),
+            details=details,
+            of=str(details.get("of", "rows")),
+            noise=1.96 * value["deviation"],
+            sampling=1.96 * value["sampling"],
+            guarantee=guarantee_part(guarantee),
+            chart=_chart(details, guarantee),
+            origin=origin_part(about),
+            paid=payment_part(certificate.get("payment"), ledger),
+            certificate=certificate,
+        )
     except BadInput:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         raise BadInput("this certificate is not of a training") from None
     day = str(about.get("date", ""))[:10] if isinstance(about, dict) else ""
     over = " · ".join(["tacit", "private training", *([day] if day else [])])
@@ -67,46 +64,39 @@ def _title(value: dict[str, Any], about: Any) -> str:
     """Data set, model and target, as far as the certificate says them."""
     data = about.get("data") if isinstance(about, dict) else None
     if not isinstance(data, dict) or not data.get("name"):
-        return str(value["trainer"])
+        return str(value["trainer"]).capitalize()
     of = f" of {data['target']}" if data.get("target") else ""
     return f"{data['name']}: {value['trainer']}{of}"
 
 
-def _release(value: dict[str, Any], title: str) -> str:
-    noise, sampling = 1.96 * value["deviation"], 1.96 * value["sampling"]
-    both = (noise**2 + sampling**2) ** 0.5
-    rows: list[tuple[str, Any]] = [(value["metric"], f"{value['score']:.4g} ± {both:.2g} (95%)")]
-    details = value["details"]
+def _cover(
+    value: dict[str, Any], title: str, guarantee: Guarantee, certificate: dict[str, Any], ledger: Ledger | None
+) -> Cover:
+    half_width = 1.96 * float(value["deviation"] ** 2 + value["sampling"] ** 2) ** 0.5
+    details, metric, score = value["details"], str(value["metric"]), float(value["score"])
+    known = metric in ("accuracy", "auc")  # certificates of earlier releases do not say what their metric is like
+    unit, higher = (bool(details.get(name, known)) for name in ("unit", "higher"))
+    rows: list[tuple[str, Any]] = [(metric, format_interval(score, half_width, unit=unit))]
+    verdict = UNKNOWN
     if "baseline" in details:
-        off = 1.96 * details.get("baseline_deviation", 0.0)
-        rows.append(("without the model", f"{details['baseline']:.4g}{f' ± {off:.2g} (95%)' if off else ''}"))
+        baseline = float(details["baseline"]), 1.96 * float(details.get("baseline_deviation", 0.0))
+        rows.append(("without the model", format_interval(baseline[0], baseline[1] or None, unit=unit)))
+        verdict = compare_with_baseline(
+            (score, half_width), baseline, higher=higher, of=str(details.get("baseline_of", ""))
+        )
     rows += [(name, number(v, 4)) for name, v in value["params"].items()]
-    base = f" Without the model: {escape(str(details['baseline_of']))}." if "baseline" in details else ""
-    of = escape(str(details.get("of", "rows")))
-    return (
-        f"<h1>{escape(title[0].upper() + title[1:] if title == value['trainer'] else title)}</h1>{figures(rows)}"
-        f'<p class="soft">The score is the mean over {details["test"]} test {of} that no step before saw: '
-        f"± {noise:.2g} of it is noise for privacy, ± {sampling:.2g} is there because they are a sample.{base} "
-        f"{details['records']} {of} trained. The model is in <code>model.joblib</code>, its numbers "
-        f"in <code>model.json</code> where it has that form; their digest is in the certificate.</p>"
-    )
+    changes = find_changes(certificate, ledger)
+    exposed = EXPOSED if guarantee.assumptions else (EXPOSED[0], EXPOSED[2])  # one run hides nothing
+    return cover_release(title, rows, verdict, guarantee, exposed, certificate, changes=changes)
 
 
-def _search(details: dict[str, Any], guarantee: Guarantee) -> str:
-    quoted = guarantee.quoted()
-    others = details.get("epsilons", {})
+def _chart(details: dict[str, Any], guarantee: Guarantee) -> Markup:
+    quoted, others = guarantee.quoted(), details.get("epsilons", {})
     if quoted is None or not others:
-        return ""
+        return Markup()
     bars = [
         Pair(name, float(epsilon), quoted[0], (f"{float(epsilon):.3g}", f"{quoted[0]:.3g} charged"))
         for name, epsilon in others.items()
     ]
     title = "Epsilon of the search, by other ways of counting"
-    drawn = "".join(pairs_of_bars(bars, width, title=title) for width in (BROAD, NARROW))
-    return (
-        f"<h2>What the search cost</h2>{drawn}"
-        f'<p class="soft">About {details["expected_runs"]:.0f} models were trained and the best one kept; how many '
-        "exactly is secret. Hollow bars: the epsilon, at the same delta, that the same search would cost if each model "
-        "were paid for (composition), or by the best published bound on Renyi divergences. Filled: what was charged."
-        "</p>"
-    )
+    return Markup("".join(pairs_of_bars(bars, width, title=title) for width in (BROAD, NARROW)))

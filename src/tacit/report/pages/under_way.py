@@ -7,14 +7,16 @@ trust boundary: only how far it is leaves, unless whoever holds the data asks fo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from html import escape
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from tacit.errors import BadInput
-from tacit.page import Page, figures, table
-from tacit.page.parts import guarantee_part, payment_part, progress_part
+from tacit.page import Page, render_parts
+from tacit.page.parts import guarantee_part, payment_part
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.report.study_file import StudyFile
 from tacit.run.study_store import has_claim
@@ -27,6 +29,26 @@ HIDDEN = (
     "on the machine that holds the data, to see it"
 )
 SEEN = "PRIVATE: exact values, measured on the data. For people who may see the data"
+
+
+Progress = tuple[int, int, str, str]  # done, of, what, and a sentence
+
+
+def _parts(
+    title: str,
+    progress: Progress | None = None,
+    *,
+    who: str = "",
+    hidden: bool = False,
+    about: Sequence[tuple[str, Any]] = (),
+    search: Markup | None = None,
+    heads: Sequence[str] = (),
+    rows: Sequence[Sequence[Any]] = (),
+    guarantee: Markup | str = "",
+    paid: Markup | str = "",
+) -> dict[str, Markup]:
+    """The parts of a page of a run under way; what is not given is not on it."""
+    return render_parts("under_way.html", **locals())
 
 
 Paying = Callable[[Any], "Ledger | None"]
@@ -47,16 +69,14 @@ def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, agai
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
     drawn = [t for t in study.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")
-    shown = "<p>Nothing was observed yet.</p>"
-    if trials:
-        shown = observations_part(trials, terms.mechanism().scale, total=terms.trials)
-    parts = {
-        "head": "<h1>A search under way</h1>",
-        "progress": progress_part(study.claimed, terms.trials, "observations made", again),
-        "search": shown,
-        "guarantee": guarantee_part(guarantee, "Guarantee of the whole search"),
-        "paid": payment_part(paid, paying(paid), under_way=True),
-    }
+    shown = observations_part(trials, terms.mechanism().scale, total=terms.trials) if trials else Markup()
+    parts = _parts(
+        "A search under way",
+        (study.claimed, terms.trials, "observations made", again),
+        search=shown,
+        guarantee=guarantee_part(guarantee, "Guarantee of the whole search"),
+        paid=payment_part(paid, paying(paid), under_way=True),
+    )
     return Page("tacit: a search under way", parts, over="tacit · private observations")
 
 
@@ -70,39 +90,43 @@ def discovery_page(study: StudyFile, *, private: bool = False, again: str = "") 
     wanted = study.attrs.get("tacit:wanted", 0)
     done, failed = len(study.done), study.failed
     state = f"{study.running} running, {failed} failed or cut short. {again}"
-    bar = progress_part(done, wanted or done, f"points tested{'' if wanted else ' so far'}", state)
+    progress = done, wanted or done, f"points tested{'' if wanted else ' so far'}", state
     noisy = test is not None and not test["simulated"]
     if not private and not noisy:
-        head = f'<h1>A front under way</h1><p class="who private">{escape(HIDDEN)}.</p>'
         rows = [("algorithm", about["name"]), ("delta", about["delta"]), ("runs of each point", about["repeats"])]
-        parts = {"head": head, "progress": bar, "about": figures(rows)}
+        parts = _parts("A front under way", progress, who=HIDDEN, hidden=True, about=rows)
         return Page("tacit: a front under way", parts, over="tacit · privacy-utility front")
     guarantee = _test_guarantee(test) if test is not None and noisy else Guarantee.none(WHY)
     shown = [t for t in study.done if has_claim(t.attrs) or not noisy]
     points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in shown)
     front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
     made = page(front)
-    parts = {"head": made.parts["head"], "progress": bar, **{k: v for k, v in made.parts.items() if k != "head"}}
-    return Page(made.title, parts, script=made.script, data=made.data, over=made.over)
+    bar = _parts(made.title, progress)["progress"]
+    rest = {name: part for name, part in made.parts.items() if name != "head"}
+    return replace(made, parts={"head": made.parts["head"], "progress": bar, **rest})
 
 
 def _test_guarantee(test: dict[str, Any]) -> Guarantee:
-    from tacit.pareto.private_front import PREMISES, SOURCE, UNIT
+    from tacit.pareto.private_front import PREMISES, SOURCE
+    from tacit.privacy.units import TEST
 
     budget = Budget.from_json(test["budget"])
-    whole = Guarantee(Budget.gdp(budget.mu()), UNIT, (), SOURCE, premises=PREMISES)
+    whole = Guarantee(Budget.gdp(budget.mu()), TEST, (), SOURCE, premises=PREMISES)
     return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
 
 def study_page(study: StudyFile, *, private: bool = False) -> Page:
     """Any other Optuna study: its values may be exact, so they are private."""
     counts = [("finished", len(study.done)), ("running", study.running), ("failed", study.failed)]
-    who = f'<p class="who{"" if private else " private"}">{escape(SEEN if private else HIDDEN)}.</p>'
-    parts = {"head": f"<h1>A study of somebody's own</h1>{who}", "counts": figures(counts)}
-    if private and study.done:
-        names = list(dict.fromkeys(n for t in study.done for n in t.params))
-        rows = [[i, *(t.params.get(n, "") for n in names), *t.values[:1]] for i, t in enumerate(study.done)]
-        parts["values"] = table(["trial", *names, "value"], rows)
+    names = list(dict.fromkeys(n for t in study.done for n in t.params)) if private else []
+    parts = _parts(
+        "A study without tacit's terms",
+        who=SEEN if private else HIDDEN,
+        hidden=not private,
+        about=counts,
+        heads=["trial", *names, "value"],
+        rows=[[i, *(t.params.get(n, "") for n in names), *t.values[:1]] for i, t in enumerate(study.done) if private],
+    )
     return Page("tacit: a study", parts, over="tacit · a study without tacit's terms")
 
 
@@ -121,12 +145,12 @@ def descent_page(folder: Path, paying: Paying = lambda payment: None, *, again: 
     paid = next((line["paid"] for line in lines if "paid" in line), None)
     budget = Budget.from_json(terms["budget"])
     rows = [("parameters", len(terms["space"])), ("records", terms["records"]), ("budget", str(budget))]
-    parts = {
-        "head": "<h1>A descent under way</h1>",
-        "progress": progress_part(done, terms["trials"], "noisy gradients released", again),
-        "about": figures(rows),
-        "paid": payment_part(paid, paying(paid), under_way=True),
-    }
+    parts = _parts(
+        "A descent under way",
+        (done, terms["trials"], "noisy gradients released", again),
+        about=rows,
+        paid=payment_part(paid, paying(paid), under_way=True),
+    )
     return Page("tacit: a descent under way", parts, over="tacit · method gibo")
 
 
@@ -136,8 +160,5 @@ def auditing_page(folder: Path) -> Page:
     done = sum(int(p.stem.rsplit("-", 1)[-1]) for p in (folder / "runs").glob("*-*-*.npy"))
     total = 2 * int(terms.get("trials") or 0)
     again = "Run the same tacit audit command again to go on."
-    parts = {
-        "head": f"<h1>An audit of {escape(str(terms['method']))} under way</h1>",
-        "progress": progress_part(done, total, "runs made on both data sets", again),
-    }
+    parts = _parts(f"An audit of {terms['method']} under way", (done, total, "runs made on both data sets", again))
     return Page("tacit: an audit under way", parts, over="tacit · audit")
