@@ -22,6 +22,7 @@ OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/curator")
 FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 SECONDS = 10.0  # to send the body of a request
 AT_ONCE = 64  # requests of one modeler that are being answered: none may hold all connections
+DRAINED = 4  # times the limit: what a body that is too large is read, and dropped, before it is refused
 Response = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
@@ -154,15 +155,19 @@ class Gate:
         return _loopback(client) and not any(name in FORWARDED for name, _ in scope["headers"])
 
     async def _body(self, scope: Scope, receive: Any) -> tuple[Response | None, bytes]:
-        """The whole body, or a refusal: read no further than the limit, and never used if it was cut short."""
+        """The whole body, or a refusal; a body that was cut short is never used.
+
+        What is somewhat too large is read to its end and dropped before it is refused: a connection closed on a sender
+        that is still sending is reset, and the refusal can be lost on its way.
+        """
         headers = dict(scope["headers"])
         said = headers.get(b"content-length", b"0")
         if b"transfer-encoding" in headers and b"content-length" in headers:  # where two readers may disagree
             return _response(400, "framing", "a body has a length or comes in chunks, not both", close=True), b""
         large = _response(413, "size", f"a request has at most {self.most} bytes", close=True)
-        if not said.isdigit() or int(said) > self.most:
+        if not said.isdigit() or int(said) > DRAINED * self.most:
             return large, b""
-        body = bytearray()
+        body, size = bytearray(), 0
         try:
             async with asyncio.timeout(SECONDS):
                 while True:
@@ -171,11 +176,14 @@ class Gate:
                         return _response(
                             400, "cut", "the request was cut short. Nothing was evaluated", close=True
                         ), b""
-                    body += bytes(message.get("body", b""))
-                    if len(body) > self.most:
+                    chunk = bytes(message.get("body", b""))
+                    size += len(chunk)
+                    if size <= self.most:
+                        body += chunk
+                    if size > DRAINED * self.most:
                         return large, b""
                     if not message.get("more_body"):
-                        return None, bytes(body)
+                        return (large, b"") if size > self.most else (None, bytes(body))
         except TimeoutError:
             return _response(408, "late", f"the request took more than {SECONDS:g} seconds to send", close=True), b""
 
