@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tacit.errors import BadInput
 from tacit.privacy.gradient_mean import STEPS, Clipped, GradientMean, reach
 from tacit.privacy.guarantee import Budget
+from tacit.privacy.mean import SPILL
 from tacit.privacy.noise import Simulation
 
 anything = st.one_of(
@@ -49,6 +52,39 @@ def test_sums_of_groups_add_to_the_sum_of_all_exactly(weights, losses, cut) -> N
 def test_the_slack_for_rounding_is_about_one_part_in_a_thousand_million() -> None:
     for d in (1, 33, 1000):
         assert STEPS < reach(d) < STEPS * (1 + 1e-8)
+
+
+def test_the_reach_is_that_of_the_proof_exactly() -> None:
+    for d in (1, 4, 64, 1024):
+        assert Fraction(reach(d)) == 2**32 * (1 + Fraction(d + 8, 2**52)) + Fraction(math.isqrt(d), 2)
+
+
+def test_the_steps_of_as_many_records_as_are_added_at_once_fit_64_bits() -> None:
+    assert STEPS == 2**32
+    assert SPILL * math.ceil(reach(2**20)) < 2**63
+
+
+def test_a_norm_whose_squares_lose_digits_is_clipped_to_nothing() -> None:
+    """Near 1e-161 a square has a digit or two: dividing by its root would leave more than the clip."""
+    weights = np.linspace(0.4e-261, 4e-261, 37)
+    long = [Clipped(np.array([[w]]), 1e-100).total([np.array([1.7e308])]) for w in weights]
+    assert max(map(norm_of, long)) <= reach(1)
+    assert Clipped(np.array([[1e-239]]), 1e-100).total([np.array([1.7e308])]) == [STEPS]
+
+
+def test_weights_past_the_range_of_the_proof_are_refused() -> None:
+    assert Clipped(np.array([[1e40, -1e40]]), 1.0).total([np.array([1e300]), np.array([0.0])]) == [STEPS]
+    for bad in (1.0000001e40, -1.0000001e40, math.inf, math.nan):
+        with pytest.raises(BadInput, match="too near to each other"):
+            Clipped(np.array([[1.0, bad]]), 1.0)
+
+
+def test_noise_is_at_least_a_million_steps_and_at_most_what_64_bits_hold() -> None:
+    for mu in (2.0**13 * 0.999, 2.0**-25 * 1.001):
+        assert 2**20 <= GradientMean(10, clip=1.0, size=1, budget=Budget.gdp(mu)).whole_scale <= 2**58
+    for mu in (2.0**13 * 1.001, 2.0**-25 * 0.999):
+        with pytest.raises(BadInput, match="out of range"):
+            GradientMean(10, clip=1.0, size=1, budget=Budget.gdp(mu))
 
 
 def test_gradients_are_clipped_to_the_norm_and_otherwise_left_alone() -> None:

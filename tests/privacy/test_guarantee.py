@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy import conversions as c
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import Budget, Guarantee, loose, remarks_on
 from tacit.privacy.operating import at_most
 
 amounts = st.floats(1e-4, 100)
@@ -241,3 +241,23 @@ def test_what_is_printed_promises_no_more_than_what_is_proved(budget: Budget) ->
     assert numbers[1] >= delta * (1 - 1e-9)
     assert all(n >= budget.amount * (1 - 1e-9) for n in numbers[2:])
     assert "epsilon = 1, delta = 1e-06" in str(Guarantee(Budget.gdp(Budget.approximate(1.0, 1e-6).mu())))
+
+
+def test_a_root_that_is_found_a_little_too_large_is_printed_as_what_was_asked_for() -> None:
+    assert "epsilon = 1, delta = 1e-06" in str(Guarantee(Budget.approximate(1.0 + 1e-13, 1e-6)))
+    assert "epsilon = 1.001, delta = 1e-06" in str(Guarantee(Budget.approximate(1.0 + 1e-8, 1e-6)))
+
+
+@each("budget", [Budget.pure, lambda e: Budget.approximate(e, 1e-6), lambda e: Budget.gdp(c.gdp_mu(e, 1e-6))])
+def test_an_epsilon_above_ten_is_remarked_on(budget):
+    assert remarks_on(budget(9.99), 5000) == []
+    (said,) = remarks_on(budget(10.01), 5000)
+    assert "is above 10: " in said
+    assert remarks_on(Budget.pure(10.0), 5000) == []
+
+
+def test_a_delta_of_one_in_so_many_records_is_remarked_on():
+    assert loose(0.0499, 20) == loose(0.9, 1) == loose(0.9, 0) == ""
+    assert loose(0.05, 20) == "delta=0.05 is not below 1/n = 0.05: publishing one record as it is would satisfy it"
+    assert loose(1.0, 1).startswith("delta=1 is not below 1/n = 1: ")
+    assert remarks_on(Budget.approximate(1.0, 0.1), 20) == [loose(0.1, 20)]

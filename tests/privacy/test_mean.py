@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.privacy.guarantee import Budget
-from tacit.privacy.mean import BLOCK, MOST_RECORDS, STEPS, BoundedMean
+from tacit.privacy.mean import BLOCK, SPILL, STEPS, BoundedMean
 from tacit.privacy.noise import Simulation
 
 UNIT = BoundedMean(4, (0.0, 1.0), scale=0.1)
@@ -74,6 +74,12 @@ def test_replacing_any_record_by_anything_moves_the_total_by_at_most_the_stated_
     neighbour[data.draw(st.integers(0, len(losses) - 1))] = new
     assert abs(mean.total(losses) - mean.total(neighbour)) <= STEPS
     assert 0 <= mean.total(losses) <= len(losses) * STEPS
+
+
+def test_a_record_counts_as_2_to_the_32_steps_at_most_and_so_many_fit_64_bits():
+    assert of(1, (0.0, 1.0)).total([1.0]) == STEPS == 2**32
+    assert SPILL * STEPS < 2**63
+    assert of(2**40, (0.0, 1.0)).guarantee.budget == Budget.gdp(1.0)
 
 
 @given(bounds)
@@ -171,7 +177,7 @@ def test_one_loss_per_record_is_needed(n):
     ("arguments", "rule"),
     [
         ({"records": 0}, "records must be at least 1"),
-        ({"records": MOST_RECORDS + 1}, "records must be at most"),
+        ({"records": 2**40 + 1}, "records must be at most"),
         ({"records": 2.0}, "records must be a whole number"),
         ({"bounds": (1.0, 1.0)}, "low < high"),
         ({"bounds": (1.0, 0.0)}, "low < high"),

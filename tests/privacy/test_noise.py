@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from tacit.errors import BadInput
 from tacit.privacy import noise
-from tacit.privacy.noise import EXACT, GAUSSIAN, LAPLACE, Exact, Grid, make_grid
+from tacit.privacy.noise import EXACT, GAUSSIAN, LAPLACE, Exact, Grid, Simulation, make_grid
 
 LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 BITS = st.integers(1 << 64, (1 << 127) - 1)
@@ -291,3 +291,15 @@ def test_it_cannot_be_seeded_and_has_no_state() -> None:
     with pytest.raises(TypeError):
         Exact(1)  # type: ignore[call-arg]
     assert vars(Exact()) == {}
+
+
+def test_a_simulation_adds_what_numpy_draws_around_zero() -> None:
+    values, whole = np.array([[3.0, -1.0], [0.5, 1e6]]), np.array([5, -7], np.int64)
+    rng = np.random.default_rng
+    assert (Simulation(3).gaussian(values, 2.5) == values + rng(3).normal(0.0, 2.5, (2, 2))).all()
+    assert (Simulation(3).laplace(values, 2.5) == values + rng(3).laplace(0.0, 2.5, (2, 2))).all()
+    assert Simulation(3).gaussian_whole(10**20, 1e9) == 10**20 + round(rng(3).normal(0.0, 1e9))
+    assert (Simulation(3).gaussian_whole_array(whole, 1e9) == whole + np.rint(rng(3).normal(0.0, 1e9, 2))).all()
+    for scores in np.eye(4):
+        chosen = [Simulation(rng(seed)).gumbel_argmax(scores, 0.7) for seed in range(40)]
+        assert chosen == [int(np.argmax(scores + rng(seed).gumbel(0.0, 0.7, 4))) for seed in range(40)]
