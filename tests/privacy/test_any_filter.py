@@ -16,7 +16,7 @@ from tacit.privacy import any_filter
 from tacit.privacy import conversions as c
 from tacit.privacy.any_filter import AnyFilter, best_order, filter_over
 from tacit.privacy.divergences import ORDERS, Divergences
-from tacit.privacy.filters import CLOSED, NOTHING, Cost, Filter
+from tacit.privacy.filters import CLOSED, NOTHING, SLACK, Cost, Filter
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.profiles import GaussianProfile
 
@@ -234,6 +234,34 @@ def test_what_remains_is_admitted_and_hardly_more_is_not():
         assert f.to_budget(spent).amount <= 3.0
     assert f.remaining(NOTHING) == README
     assert f.remaining(f.capacity.times(2)).amount == 0
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_one_filter_that_holds_to_its_very_limit_is_enough(k):
+    f = AnyFilter.over(README)
+    limits = [part.limit(SLACK) for part in f.parts]
+
+    def held(amount: float, delta: float) -> bool:
+        return f.holds(Cost.of([(amount, delta) if i == k else (CLOSED, 0.0) for i in range(3)]))
+
+    most, share = limits[k]
+    assert held(most, share)
+    assert not held(math.nextafter(most, math.inf), share)
+    assert not held(most, math.nextafter(share, math.inf))
+
+
+def test_a_first_charge_is_covered_to_the_very_limit():
+    f, most = AnyFilter.over(README), README.amount * (1 + SLACK)
+    assert f.covers(Guarantee(replace(README, amount=most)))
+    assert not f.covers(Guarantee(replace(README, amount=math.nextafter(most, math.inf))))
+
+
+def test_of_nothing_spent_every_filter_holds_and_nothing_is_told():
+    f = AnyFilter.over(README)
+    assert f.open_parts(NOTHING) == [(part, Cost(0.0)) for part in f.parts]
+    assert f.to_budget(NOTHING) == Budget("approximate", 0.0, 0.0)
+    told = f.to_budget(f.cost(KINDS["pool"]))
+    assert (told.amount, told.delta) == (pytest.approx(0.8), README.delta)
 
 
 def fits(terms, guarantee: Guarantee) -> int:

@@ -20,6 +20,7 @@ from tacit.privacy.guarantee import DECLARED, UNTIMED, Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.mechanisms import Exponential, Gaussian, Laplace
 from tacit.privacy.noise import EXACT, Simulation
+from tacit.privacy.weighted_choice import SLACK
 
 FALSE_ALARM = 1e-6  # of each statistical test below: they reject at this p-value, with fixed sample sizes
 scales = st.floats(1e-12, 1e12)
@@ -282,3 +283,10 @@ def test_numbers_that_a_float_would_round_are_refused(value: Any) -> None:
             made.release(mixed)
     Laplace(1.0, scale=1.0).release(2**53 - 1)
     Laplace(1.0, scale=1.0).release(2.0**60)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+def test_the_epsilon_of_a_choice_is_never_rounded_down(sensitivity: float, scale: float) -> None:
+    stated = Fraction(Exponential(sensitivity, scale=scale).guarantee.budget.amount)
+    exact = 2 * Fraction(sensitivity) / Fraction(scale) + Fraction(SLACK)
+    assert exact <= stated <= exact * (1 + Fraction(1, 2**49))

@@ -134,12 +134,22 @@ def test_a_concentrated_law_needs_fewer_runs_for_the_same_chance() -> None:
     assert chance_of_top(logarithmic(1000.0), 0.05) < 0.7
 
 
+def test_means_are_taken_to_the_ends_of_their_ranges() -> None:
+    for mean in (1.001, 1.5, 40.0, 1e9):
+        assert geometric(mean).mean == pytest.approx(mean, rel=1e-9)
+    assert PoissonRuns(1e5).mean == 1e5
+    assert NegativeBinomial(100.0, 0.5).eta == 100.0
+
+
 @each(
     ("make", "told"),
     [
         (lambda: NegativeBinomial(-1.0, 0.5), "eta must be above -1"),
         (lambda: NegativeBinomial(1.0, 1.0), "gamma must be in"),
+        (lambda: NegativeBinomial(100.1, 0.5), "at most 100"),
         (lambda: geometric(1.0), "mean must be above 1"),
+        (lambda: geometric(1.001e9), "at most 1e9"),
+        (lambda: PoissonRuns(1.001e5), "at most 100,000"),
         (lambda: PoissonRuns(0.0), "mean must be above 0"),
         (lambda: Fixed(0), "runs must be at least 1"),
         (lambda: Capped(geometric(5.0), 0), "cap must be at least 1"),

@@ -41,7 +41,15 @@ from tacit.privacy.run_laws import (
     geometric,
     logarithmic,
 )
-from tacit.privacy.selection import SelectedProfile, select
+from tacit.privacy.selection import (
+    SHIFT,
+    SelectedProfile,
+    hull_weights,
+    largest_share,
+    lines_of,
+    select,
+    thin_weights,
+)
 
 logging.set_verbosity(logging.ERROR)  # dp-accounting warns of each order it gives up
 
@@ -318,3 +326,31 @@ def test_the_bound_is_just_above_the_expectation_that_it_bounds(name: str) -> No
         expected = float(np.sum(density * np.maximum(most, 0.0)) * (x[1] - x[0]))
         if 1e-8 < expected < 0.9:
             assert expected * (1 - 1e-6) <= float(ours.delta(epsilon)) <= expected * 1.01
+
+
+def test_the_largest_share_errs_to_the_safe_side_by_no_more_than_it_says() -> None:
+    """Against the same lines in fractions: G is never too small, 1 - G never too large, and by the share it states."""
+    for mu in (MU, 4.0):
+        lines = lines_of(GaussianProfile(mu), 40.0)
+        rows = [tuple(map(Fraction, row)) for row in zip(*(part.tolist() for part in lines), strict=True)]
+        t = np.concatenate([np.geomspace(1e-9, 0.5, 15), 1 - np.geomspace(0.4, 1e-9, 15)])
+        found = zip(
+            t.tolist(), (1 - t).tolist(), *(part.tolist() for part in largest_share(lines, t, 1 - t)), strict=True
+        )
+        for at, rest, G, V, lost in found:
+            above = min(1, min(Fraction(at) * x + d for x, d, _ in rows))
+            below = max(0, max(Fraction(rest) * x - c for x, _, c in rows))
+            assert Fraction(G) >= (above if at <= 0.5 and G <= 0.5 else 1 - below)
+            if at > 0.5 or G > 0.5:
+                assert below * (1 - 2 * Fraction(lost)) <= Fraction(V) <= below
+            assert lost < 1e-10
+
+
+def test_weights_and_breakpoints_are_slopes_moved_to_the_safe_side() -> None:
+    weights, slopes = hull_weights(np.array([0.5, 1.0, 2.0]), np.array([0.125, 0.625, 2.625]))
+    assert weights.tolist() == [0.5 * (1 + SHIFT), 0.5 * (1 + SHIFT), 1 + SHIFT]
+    assert slopes == pytest.approx(np.array([0.25, 1.0, 2.0]) * (1 - SHIFT), rel=1e-15)
+    kept, shifts = thin_weights(weights, slopes)
+    assert kept == pytest.approx(weights, rel=1e-15)
+    assert shifts == pytest.approx(np.log(slopes * (1 - SHIFT)), abs=1e-15)
+    assert SHIFT == 1e-9
