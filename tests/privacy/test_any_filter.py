@@ -283,6 +283,21 @@ def test_how_many_of_each_kind_fit_against_one_filter_alone():
         assert every.holds(together)
 
 
+def test_the_order_is_the_one_at_which_most_of_a_mixture_fits():
+    """A Gaussian and a pure release of a quarter of epsilon each, as often as the Renyi filter's own delta allows."""
+    for budget in (README, Budget.approximate(1.0, 1e-6), Budget.approximate(8.0, 1e-5)):
+        pair = [
+            Guarantee(Budget.gdp(c.gdp_mu(budget.amount / 4, budget.delta))),
+            Guarantee(Budget.pure(budget.amount / 4)),
+        ]
+
+        def room(order: float, budget: Budget = budget, pair: list[Guarantee] = pair) -> float:
+            f = AnyFilter.over(budget, order).parts[1]
+            return f.capacity.amount / sum(f.cost(g).amount for g in pair)
+
+        assert room(best_order(budget)) == max(map(room, ORDERS)) > 2
+
+
 def test_terms_are_read_back_as_they_are_kept():
     f = filter_over(README)
     assert filter_over(README, f.code) == f

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -110,6 +111,14 @@ def test_conversion_is_never_below_the_truth():
         epsilon = order * 0.3**2 / 2 + conversion(order, 1e-6)
         if epsilon > 0:
             assert GaussianProfile(0.3).delta([epsilon])[0] <= 1e-6
+
+
+def test_conversion_is_the_published_formula():
+    for order in ORDERS:
+        with mp.workdps(40):
+            a, delta = mp.mpf(order), mp.mpf(1e-6)
+            exact = mp.log(1 / delta) / (a - 1) + mp.log(1 - 1 / a) - mp.log(a) / (a - 1)
+        assert conversion(order, 1e-6) == pytest.approx(float(exact), rel=1e-13, abs=1e-15)
 
 
 def test_divergences_survive_json_and_odd_ones_are_refused():
