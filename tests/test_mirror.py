@@ -30,7 +30,6 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "data/test_schema.py": "data/matrix",
     "laws/test_cell_law.py": "data/cells data/columns data/containers data/table",
     "data/test_units.py": "methods/basis",
-    "run/test_journal.py": "privacy/claims",
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_recorded_draws.py": "privacy/worst_pair trainers/worst_pairs",
