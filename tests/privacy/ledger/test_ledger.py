@@ -15,11 +15,12 @@ import pytest
 import sqlalchemy as sa
 
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, LedgerError, MissingExtra
-from tacit.privacy.guarantee import Budget, Guarantee
+from tacit.privacy.guarantee import RECORD, Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger.chain import sha256
 from tacit.privacy.ledger.store import Database
 from tacit.privacy.release import Payment, Release, digest
+from tacit.privacy.units import SAME_RECORDS
 
 HALF = Guarantee(Budget.pure(0.5), assumptions=("the bounds are public",))
 
@@ -119,6 +120,41 @@ def test_spent_states_the_sum_and_every_assumption(ledger: Ledger) -> None:
     spent = ledger.spent()
     assert spent.budget == Budget.pure(0.75)
     assert spent.assumptions == ("the bounds are public", "the labels are public")
+
+
+def test_one_release_over_an_epsilon_and_delta_is_what_it_says_of_itself(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.approximate(3.0, 1e-6))
+    one = Guarantee(Budget.gdp(0.2))
+    ledger.charge(one)
+    assert ledger.spent().budget == Budget.approximate(one.epsilon(1e-6), 1e-6)
+    assert ledger.filter.to_budget(ledger.entries()[-1].spent).amount > one.epsilon(1e-6)
+    ledger.charge(one)
+    assert ledger.spent().budget == ledger.filter.to_budget(ledger.entries()[-1].spent)
+
+
+@pytest.mark.parametrize(("given", "kept"), [("record", SAME_RECORDS), ("one patient", "one patient"), (None, RECORD)])
+def test_a_unit_is_kept_by_its_full_name(given: str | None, kept: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.pure(1.0), unit=given)
+    ledger.charge(Guarantee(Budget.pure(0.5), unit="one patient" if given == "one patient" else RECORD))
+    assert ledger.spent().unit == kept
+
+
+def test_a_certificate_of_a_ledger_that_was_edited_is_refused(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.pure(1.0))
+    payment = ledger.charge(HALF)
+    ledger.settle(payment, digest(1.0))
+    document = Release(1.0, HALF, payment).certificate()
+    whole = ledger.verify_certificate(document)
+    assert whole.paid
+    assert ("chain", True, "2 entries, unbroken") in whole.checks
+    assert whole.checks[-1] == ("drawn", True, "entry 2 records this value")
+    other = ledger.charge(HALF)
+    open_one = ledger.verify_certificate(Release(1.0, HALF, other).certificate())
+    assert (open_one.paid, open_one.checks[-1][:2]) == (False, ("drawn", False))
+    run(f"sqlite:///{tmp_path / 'l.db'}", "UPDATE tacit_entries SET purpose = 'edited' WHERE number = 3")
+    edited = ledger.verify_certificate(document)
+    assert not edited.paid
+    assert [name for name, ok, _ in edited.checks if not ok] == ["chain"]
 
 
 def test_a_charge_is_settled_once(ledger: Ledger) -> None:
