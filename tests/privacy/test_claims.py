@@ -102,3 +102,20 @@ def test_the_answer_of_a_run_is_found_again(paying: bool, tmp_path: Path) -> Non
     assert claims.answer() == {"best": 3}
     assert kind.open(kind.ledger() if paying else None).answer() == {"best": 3}
     assert claims.recorded_digest() == ("0" * 64 if paying else None)
+
+
+def test_a_ledger_is_charged_on_opening_only_for_what_was_drawn_without_it(tmp_path: Path) -> None:
+    kind = StudyInMemory(tmp_path)
+    with kind.ledger() as ledger:
+        claims = kind.open(ledger)
+        assert (claims.payment, ledger.entries()) == (None, [])
+        other = StudyInMemory(tmp_path)
+        other.draw(other.open())
+        assert other.open(ledger).payment is not None
+        assert len(ledger.entries()) == 1
+
+
+def test_a_ledger_that_cannot_afford_a_run_refuses_it_on_opening(tmp_path: Path) -> None:
+    kind = StudyInMemory(tmp_path)
+    with kind.ledger(mu=0.4) as poor, pytest.raises(BudgetRefused):
+        kind.open(poor)
