@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+import shutil
 from pathlib import Path
 
 import pytest
-from claims_stores import PIECE, StudyInMemory
+from claims_stores import PIECE, StudyInMemory, StudyInSQLite
 
-from tacit.errors import BudgetRefused
+from tacit.errors import BadInput, BudgetRefused
 from tacit.privacy import claims as module
 from tacit.privacy.claims import Claims, Promise
 from tacit.privacy.release import Payment
@@ -119,3 +121,24 @@ def test_a_ledger_that_cannot_afford_a_run_refuses_it_on_opening(tmp_path: Path)
     kind = StudyInMemory(tmp_path)
     with kind.ledger(mu=0.4) as poor, pytest.raises(BudgetRefused):
         kind.open(poor)
+
+
+@pytest.mark.parametrize("paying", [False, True])
+def test_a_copy_of_a_run_in_memory_draws_nothing_with_or_without_a_ledger(paying: bool, tmp_path: Path) -> None:
+    kind = StudyInMemory(tmp_path)
+    claims = kind.open(kind.ledger() if paying else None)
+    kind.draw(claims, 0)
+    with pytest.raises(BadInput, match="is a copy"):
+        kind.draw(pickle.loads(pickle.dumps(claims)), 1)
+    assert kind.drawn == 1
+
+
+def test_a_run_in_a_file_that_was_moved_draws_nothing_without_a_ledger(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    kind = StudyInSQLite(tmp_path / "run")
+    kind.draw(kind.open(), 0)
+    shutil.move(tmp_path / "run", tmp_path / "moved")
+    moved = StudyInSQLite(tmp_path / "moved")
+    with pytest.raises(BadInput, match="is a copy"):
+        moved.draw(moved.open(), 1)
+    assert moved.drawn == 1
