@@ -157,6 +157,17 @@ def test_a_certificate_of_a_ledger_that_was_edited_is_refused(tmp_path: Path) ->
     assert [name for name, ok, _ in edited.checks if not ok] == ["chain"]
 
 
+def test_a_certificate_has_the_premises_of_its_charge(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "l.db", "l", Budget.pure(1.0))
+    charged = Guarantee(Budget.pure(0.5), premises=("one is so",))
+    payment = ledger.charge(charged)
+    ledger.settle(payment, digest(1.0))
+    assert ledger.verify_certificate(Release(1.0, charged, payment).certificate()).paid
+    for other in ((), ("another is so",)):
+        stated = Guarantee(Budget.pure(0.5), premises=other)
+        assert not ledger.verify_certificate(Release(1.0, stated, payment).certificate()).paid
+
+
 def test_a_charge_is_settled_once(ledger: Ledger) -> None:
     payment = ledger.charge(HALF)
     assert ledger.entries()[0].status == "debited, not drawn"
