@@ -6,28 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from counts_parts import Spy
 from scipy.special import ndtr
 
 from tacit.privacy.noise import EXACT, Simulation
 from tacit.trainers.column_counts import ColumnCounts
-
-
-class Spy:
-    """Records what is counted and by which scales, and adds nothing; or gives the answers of another one."""
-
-    simulated = True
-
-    def __init__(self, answers: list[np.ndarray] | None = None) -> None:
-        self.seen: list[np.ndarray] = []
-        self.scales: list[float] = []
-        self.answers = answers
-
-    def gaussian_whole_array(self, values: np.ndarray, scale: float) -> np.ndarray:
-        number = len(self.seen)
-        self.seen.append(np.array(values, float))
-        self.scales.append(scale)
-        return values if self.answers is None else self.answers[number]
-
 
 NUMBERS = [float(v) for v in range(40)] * 3
 WORDS = ["north"] * 70 + ["west"] * 50

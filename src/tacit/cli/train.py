@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.privacy.release import Release
     from tacit.trainers.trained import Trained
 
+LEARNT = "classes or numbers, learnt too"
 TELLTALE = 0.02  # a score so near to perfect, where a constant's is farther, is too good to be true
 
 
@@ -69,17 +70,19 @@ def train_command(
     from tacit.space import Space
     from tacit.trainers.learn import rows_of_a_label
     from tacit.trainers.private_table import settle_schema
-    from tacit.trainers.train import count_runs, load_trainer, train
-    from tacit.trainers.trainer import CLASSES
+    from tacit.trainers.task import settle_task
+    from tacit.trainers.train import count_runs, train
+    from tacit.trainers.trainer import NUMBERS
 
     choice("model", model, tuple(TRAINERS))
-    chosen, target, declared = load_trainer(model), table.column, table.read_schema()
+    target, declared = table.column, table.read_schema()
     about = count_runs(runs, space)
     refuse_no_delta(budget.budget())
     rows = read_table(table.file, declared).mark_missing(missing or [])
     table.refuse_missing(rows.names)
     named = None if labels is None else [label.strip() for label in labels.split(",")]
     measured = metric.find()
+    task = settle_task(model, named, declared, measured)
     leave = [*(table.drop or []), *([table.person] if table.person else [])]
     groups = rows[table.person] if table.person else None
     units = len(rows) if groups is None else int(number_persons(groups, len(rows)).max()) + 1
@@ -89,20 +92,20 @@ def train_command(
     output.remark(*remarks_on(spend, units))
     how = "as the schema declares" if declared else "learnt with noise, paid from epsilon"
     whose = f"{units} persons" if table.person else f"{units} rows"
-    output.remark(f"{whose}, {columns} columns ({how}), target {target!r}: {chosen.task}")
+    output.remark(f"{whose}, {columns} columns ({how}), target {target!r}: {task or LEARNT}")
     open_target = settle_schema(declared, named, measured or find("error"), target)
-    if (open_target is None or open_target.target is None) and chosen.task == CLASSES:
+    if (open_target is None or open_target.target is None) and task != NUMBERS:
         output.remark(
-            f"a class needs about {rows_of_a_label(columns, spend, about)} training rows to be seen through the noise; "
-            "rarer ones count as wrong. Declare classes that are public: --labels no,yes; for amounts use --model "
-            "auto-numbers"
+            f"a class needs about {rows_of_a_label(columns, spend, about, task)} training rows to be seen through the "
+            "noise; rarer ones count as wrong. Declare classes that are public: --labels no,yes; for amounts use "
+            "--model auto-numbers"
         )
     if about != 1 and not hide_runs:
         output.remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is")
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(output.out)))
         release = train(
-            chosen,
+            model,
             rows.drop(leave),
             target=target,
             space=Space.read(space) if space else None,

@@ -20,6 +20,7 @@ Follows. Korolova, Kenthapadi, Mishra and Ntoulas (2009) for words above a thres
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,17 +78,24 @@ class ColumnCounts:
         return math.ceil(-float(ndtri(self.missed / self.columns / 1.001)) * self.scale) + 1
 
     def describe(
-        self, name: str, cells: Any, noise: Source = EXACT, *, kind: str | None = None, stretch: float = STRETCH
+        self,
+        name: str,
+        cells: Any,
+        noise: Source = EXACT,
+        *,
+        kind: str | None = None,
+        stretch: float = STRETCH,
+        seen: Mapping[str, float] | None = None,
     ) -> tuple[Column, tuple[float, ...]]:
         """The column's kind, with its range or its words, and the cuts between bins of a column of numbers.
 
         ``kind`` is the column's where that is public. ``stretch`` is how far, in deviations, the range reaches.
+        ``seen`` are noisy counts of its kinds, where they were drawn before.
         Guarantee. All columns together ``mu``-GDP for one row replaced, but for (1 + e^epsilon) 2 ``missed`` in delta.
         """
         held = read_column(cells)
-        exact = np.array([np.count_nonzero(held.kinds == code) for code in KINDS.values()])
-        seen = dict(zip(KINDS, self.add_noise(exact, noise, self.kind_scale).tolist(), strict=True))
-        kind = kind or max(seen, key=lambda k: seen[k])
+        seen = self.count_kinds(held, noise) if seen is None else seen
+        kind = kind or max(seen, key=seen.__getitem__)
         if kind == "category":
             values, which = held.distinct()
             words = self.count_values([v if isinstance(v, str) else None for v in values], which, noise)
@@ -102,6 +110,11 @@ class ColumnCounts:
 
         found = QuantileSearch(count, scale / rows, times=kind == "time").find(counts, stretch)
         return Column(name, kind, range=found.range), found.cuts
+
+    def count_kinds(self, held: CellColumn, noise: Source = EXACT) -> dict[str, float]:
+        """Noisy counts of the numbers, times and words of a column, with a tenth of its squared mu."""
+        exact = np.array([np.count_nonzero(held.kinds == code) for code in KINDS.values()])
+        return dict(zip(KINDS, self.add_noise(exact, noise, self.kind_scale).tolist(), strict=True))
 
     def count_values(self, values: list[Any], which: NDArray[np.intp], noise: Source = EXACT) -> dict[Any, float]:
         """Noisy counts of the values that reach the threshold, commonest first; ``which`` is each row's, -1 for none.

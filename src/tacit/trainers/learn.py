@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tacit.data.cells import spell
@@ -17,30 +18,33 @@ from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.trainer import CLASSES
 
 TARGET = 3.5  # deviations that the range of a number that is predicted reaches: beyond it a target counts as its end
+SEEN = 0.8  # share of the numbers of a target of unknown kind that are labels which are seen, if it is one of classes
 
 
 def learn_preparation(
-    X: Any, y: Any, task: str, cost: SearchCost, noise: Source, known: Schema | None = None
+    X: Any, y: Any, task: str | None, cost: SearchCost, noise: Source, known: Schema | None = None
 ) -> Preparation:
     """Kinds, ranges, cuts, words and labels from training rows, with noise: ``cost.columns``-GDP for one row replaced.
 
     ``known`` is what is publicly known: columns and a target that it settles are not learnt, and cost nothing; of
-    those that it names the others are left out.
+    those that it names the others are left out. Without a ``task`` the target shows whether it is classes or numbers.
     Edges. Labels that too few rows have for the noise are left out; such rows train nothing and count as wrong.
     """
     table, known = Table.of(X), known or Schema((), None, declared=True)
     columns = known.columns or tuple(Column(name) for name in table.names)
-    counts = ColumnCounts(count_learnt(known, len(table.names)), cost.columns, cost.missed)
+    counts = ColumnCounts(count_learnt(known, len(table.names), task), cost.columns, cost.missed)
     described = [
         (column, ()) if column.is_settled else _describe(column, cells, counts, noise, free=not known.columns)
         for column, cells in zip(columns, table.match(columns), strict=True)
     ]
     aim, rates = known.target if known.target is not None and known.target.is_settled else None, None
-    if aim is None and task == CLASSES:
+    if aim is None and task is None:
+        aim, rates = _labels_or_range(y, counts, noise)
+    elif aim is None and task == CLASSES:
         aim, rates = _labels(y, counts, noise)
     elif aim is None:
         aim = counts.describe("target", y, noise, stretch=TARGET)[0]
-    if aim.kind != ("category" if task == CLASSES else "number"):
+    if task is not None and aim.kind != ("category" if task == CLASSES else "number"):
         raise TacitError(
             "the target holds words: for classes use auto, logistic, svm, ebm or mlp. The budget stays spent"
         )
@@ -48,12 +52,16 @@ def learn_preparation(
     return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
 
 
-def count_learnt(known: Schema | None, columns: int) -> int:
-    """How many columns are learnt with noise, the target among them, of so many besides it; at least 1."""
+def count_learnt(known: Schema | None, columns: int, task: str | None) -> int:
+    """How many columns are learnt with noise, the target among them, of so many besides it; at least 1.
+
+    A target of which not even the ``task`` is known counts as two: its labels are counted, and perhaps its range too.
+    """
+    target = 2 if task is None else 1
     if known is None:
-        return columns + 1
+        return columns + target
     open_ = sum(not c.is_settled for c in known.columns) if known.columns else columns
-    return max(1, open_ + (known.target is None or not known.target.is_settled))
+    return max(1, open_ + target * (known.target is None or not known.target.is_settled))
 
 
 def _describe(
@@ -63,14 +71,14 @@ def _describe(
     return counts.describe(column.name, cells, noise, kind=None if free else column.kind)
 
 
-def rows_of_a_label(columns: int, budget: Budget, runs: float) -> int:
+def rows_of_a_label(columns: int, budget: Budget, runs: float, task: str | None = CLASSES) -> int:
     """About how many training rows a label needs to be seen through the noise, if no schema declares it.
 
     >>> rows_of_a_label(14, Budget.approximate(1.0, 1e-6), 40)
     493
     """
     cost = SearchCost(budget, make_law(runs), COLUMNS * budget.mu())
-    return ColumnCounts(columns + 1, cost.columns, cost.missed).threshold
+    return ColumnCounts(count_learnt(None, columns, task), cost.columns, cost.missed).threshold
 
 
 def check_schema(schema: Schema, table: Table) -> None:
@@ -95,13 +103,30 @@ def declared_preparation(X: Any, schema: Schema) -> Preparation:
 
 
 def _labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]:
+    """Labels that are seen through the noise, with their rates."""
+    return _name_labels(counts.count_values(*read_column(y).distinct(), noise), counts)
+
+
+def _labels_or_range(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates | None]:
+    """Labels; or the range of a number, where most cells are numbers and many of them are no label that is seen.
+
+    Guarantee. Labels cost what a column does, and kinds with a range what another does, whichever of them is taken.
+    """
+    held = read_column(y)
+    kinds = counts.count_kinds(held, noise)
+    found = counts.count_values(*held.distinct(), noise)
+    if kinds["number"] == max(kinds.values()) and sum(found.values()) < SEEN * kinds["number"]:
+        return counts.describe("target", held, noise, kind="number", stretch=TARGET, seen=kinds)[0], None
+    return _name_labels(found, counts)
+
+
+def _name_labels(found: Mapping[Any, float], counts: ColumnCounts) -> tuple[Column, Rates]:
     """Labels by their values, however they are spelled: all numbers, or all words."""
-    found = counts.count_values(*read_column(y).distinct(), noise)
     if not found:
         raise TacitError(
             f"no label is frequent enough to be seen through the noise: a label needs about {counts.threshold} "
             "training rows. Declare the labels (labels=[...], --labels), or use a larger table or budget; for a number "
-            "use auto-numbers, ridge, ebm-numbers or mlp-numbers. The budget stays spent"
+            "use auto-numbers, ridge, ebm-numbers or mlp-numbers (PrivateRegressor). The budget stays spent"
         )
     if all(isinstance(v, (int, float)) for v in found):
         named: dict[Any, float] = {int(v) if v == int(v) else v: c for v, c in found.items()}

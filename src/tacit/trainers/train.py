@@ -45,8 +45,9 @@ from tacit.trainers.runs import Run, Search, default_params
 from tacit.trainers.scoring import Scoring, load_metric, refuse_unknown_rates
 from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
 from tacit.trainers.secret_search import SecretSearch, release_in_folder
+from tacit.trainers.task import AUTO, settle_task
 from tacit.trainers.trained import PublishedModel, Trained
-from tacit.trainers.trainer import CLASSES, EncodedRows, Facts, Trainer
+from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows, Facts, Trainer
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -91,17 +92,18 @@ def train(
 ) -> Release[Trained]:
     """Train a model with differential privacy on a table, release it with an honest score, and charge once.
 
-    ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object. ``X`` is a DataFrame, an array or a list of
-    rows and ``y`` what is predicted, or ``target`` names the column of X that is. One model is trained, with the
-    trainer's defaults for so many rows and columns and such a budget. With ``runs`` above 1 about that many models are
-    trained, each with a setting drawn from ``space`` (by default the trainer's own), and the best one is released: that
-    leaves each of 40 runs half the mu that one run has, and seldom gains. With a ``space`` alone ``runs`` is 40.
-    ``parts`` are the shares of rows that train, validate and test: 0.9, 0, 0.1 for one run and 0.8, 0.1, 0.1 for more.
-    ``schema`` says what the columns hold, as public facts; what it leaves open is learnt from the training rows with
-    noise, paid from the budget. ``labels`` are those of the target, as public facts; class rates of a metric name them
-    too. ``groups`` says whose row each row is, where persons have several. ``metric`` is what chooses
-    the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out. ``data`` is
-    what to call the table; its identity is kept, so that a folder begun with another one is refused.
+    ``trainer`` is a name (see ``tacit.trainers.TRAINERS``) or an object; with "auto", whether classes or a number is
+    predicted follows from the labels, the schema or the metric, and without any is learnt with noise. ``X`` is a
+    DataFrame, an array or a list of rows and ``y`` what is predicted, or ``target`` names the column of X that is. One
+    model is trained, with the trainer's defaults for so many rows and columns and such a budget. With ``runs`` above 1
+    about that many models are trained, each with a setting drawn from ``space`` (by default the trainer's own), and the
+    best one is released: that leaves each of 40 runs half the mu that one run has, and seldom gains. With a ``space``
+    alone ``runs`` is 40. ``parts`` are the shares of rows that train, validate and test: 0.9, 0, 0.1 for one run and
+    0.8, 0.1, 0.1 for more. ``schema`` says what the columns hold, as public facts; what it leaves open is learnt from
+    the training rows with noise, paid from the budget. ``labels`` are those of the target, as public facts; class rates
+    of a metric name them too. ``groups`` says whose row each row is, where persons have several. ``metric`` is what
+    chooses the model and what its score is: any of ``tacit.metrics``, the error or the absolute error if left out.
+    ``data`` is what to call the table; its identity is kept, so that a folder begun with another one is refused.
 
     Guarantee. (epsilon, delta) for one record of the table replaced (with ``groups``: one person with all their rows),
     whatever it was used for: training, choosing hyperparameters, scoring. It covers the model, its hyperparameters
@@ -123,7 +125,8 @@ def train(
     >>> release.value.score < 0.3, release.guarantee.epsilon(1e-6) <= 2.0
     (True, True)
     """
-    chosen = load_trainer(trainer)
+    task = settle_task(trainer, labels, schema, metric)
+    chosen = load_trainer(AUTO[task] if trainer == AUTO[None] else trainer)
     table, answers = separate_target(X, y, target)
     measured = load_metric(metric, chosen.task)
     known = settle_schema(schema, labels, measured, target)
@@ -157,6 +160,9 @@ def train(
         identify_table(X, y, target, groups, known, data, f"parts {shares}, seed {seed}"),
         known,
     )
+    if task is None:
+        numbers = replace(job, trainer=load_trainer(AUTO[NUMBERS]), metric=load_metric(None, NUMBERS))
+        job = replace(job, numbers=numbers)
     job.rehearse()
     if not noise.simulated:
         warn_of_weakness(budget, training.units + validation.units + test.units)
@@ -181,9 +187,15 @@ class Training:
     noise: Source
     data: DataIdentity
     known: Schema | None = None  # what is declared, where the rest is learnt
+    numbers: Training | None = None  # what is done if the target turns out to be numbers, where that is learnt
 
     def __repr__(self) -> str:
         return f"<a training with {self.trainer.name}>"
+
+    @property
+    def task(self) -> str | None:
+        """What is predicted, where that is public."""
+        return self.trainer.task if self.numbers is None else None
 
     @property
     def secret(self) -> SecretSearch:
@@ -208,12 +220,15 @@ class Training:
         elif self.known is not None and self.known.target is not None:
             if (self.known.target.kind == "category") != (self.trainer.task == CLASSES):
                 raise BadInput(
-                    f"{self.trainer.name} predicts {self.trainer.task}, and the target was declared otherwise"
+                    f"{self.trainer.name} predicts {self.trainer.task}, and the target was declared otherwise: declare "
+                    "its labels or its range. Nothing was spent"
                 )
             refuse_unknown_rates(self.metric)
         self._refuse_loud_noise()
         nothing = EncodedRows(np.empty((0, 0)), np.empty(0))
         self._search(facts, None, nothing, nothing).rehearse()
+        if self.numbers is not None:
+            self.numbers.rehearse()
 
     def _refuse_loud_noise(self) -> None:
         base, table, per = self.cost.base.mu, self.table, self.metric.units
@@ -238,17 +253,18 @@ class Training:
             )
         if self.declared is not None:
             return
-        learnt = count_learnt(self.known, len(self.table.rows.names))
+        learnt = count_learnt(self.known, len(self.table.rows.names), self.task)
         counts = ColumnCounts(learnt, self.cost.columns, self.cost.missed)
         aim = None if self.known is None else self.known.target
         labels = aim is None and self.trainer.task == CLASSES
         least = 2 * counts.threshold if labels else math.ceil(counts.row_scale(FEW) / ROUGHEST)
         if least > self.table.training.units:
             why = f"a label {counts.threshold}, " if labels else ""
+            amounts = "" if self.task else f", for amounts use {AUTO[NUMBERS]}"
             raise BadInput(
                 f"learning what the columns hold, {learnt} with the target, would need about {least} training rows at "
                 f"this budget, {why}got {self.table.training.units}: declare the labels (labels=[...], --labels) or "
-                "the columns (Schema.declare, --schema), or use a larger epsilon. Nothing was spent"
+                f"the columns (Schema.declare, --schema){amounts}, or use a larger epsilon. Nothing was spent"
             )
 
     def release(
@@ -270,7 +286,10 @@ class Training:
             if baseline is None:
                 baseline = draw_baseline(test, scoring, for_counts, self.noise)
                 state.store("baseline", asdict(baseline))
-        return secret.seal(self._describe_winner(winner, scoring, loss, baseline), payment, ledger, state.load("data"))
+        assert winner.model is not None
+        model = PublishedModel(scoring.preparation, winner.model, search.trainer.name)
+        trained = self._describe_winner(winner, model, scoring, loss, baseline)
+        return secret.seal(trained, payment, ledger, state.load("data"))
 
     def begin(self, state: PrivateState) -> tuple[Scoring, Search]:
         """How models are scored, and all that a run needs: step 3 of the head of this file."""
@@ -280,8 +299,9 @@ class Training:
         preparation = Preparation.from_json(stored["preparation"], stored["rates"])
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
-        scoring = self._settle(preparation)
-        return scoring, self._search(facts, scoring, *encoded)
+        job = self.numbers if self.numbers is not None and preparation.task == NUMBERS else self
+        scoring = job._settle(preparation)
+        return scoring, job._search(facts, scoring, *encoded)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a training begun under other terms is not gone on with."""
@@ -295,6 +315,7 @@ class Training:
         }
         about |= {"law": repr(self.cost.law), "columns": self.cost.columns, "metric": self.metric.name}
         about |= {"bounds": self.metric.bounds, "rates": self.metric.declared}
+        about |= {} if self.numbers is None else {"task": "learnt"}
         schema = self.declared.to_json() if self.declared else self.known.to_json() if self.known else None
         return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
 
@@ -318,14 +339,15 @@ class Training:
         if preparation is None:
             rows, labels = self.table.cells(self.table.training.one_each())
             try:
-                preparation = learn_preparation(rows, labels, self.trainer.task, self.cost, self.noise, self.known)
+                preparation = learn_preparation(rows, labels, self.task, self.cost, self.noise, self.known)
             except TacitError as error:
                 return {"refusal": str(error)}
         rates = preparation.rates
         return {"preparation": preparation.to_json(), "rates": asdict(rates) if rates else None}
 
-    def _describe_winner(self, winner: Run, scoring: Scoring, loss: float, baseline: Baseline) -> Trained:
-        assert winner.model is not None
+    def _describe_winner(
+        self, winner: Run, model: PublishedModel, scoring: Scoring, loss: float, baseline: Baseline
+    ) -> Trained:
         mean, persons = min(max(loss, 0.0), 1.0), self.table.test.units
         units = scoring.metric.units(persons)
         reading, told = scoring.reading(persons), scoring.mean_in_units(mean)
@@ -333,7 +355,7 @@ class Training:
         sampling = scoring.width * sampling_deviation(mean, 1.96 * noise / scoring.width, (0.0, 1.0), units)
         without, alone = scoring.mean_in_units(baseline.loss), replace(reading, spread=0.0)
         return Trained(
-            PublishedModel(scoring.preparation, winner.model, self.trainer.name),
+            model,
             winner.params,
             reading.read(told),
             scoring.metric.name,
