@@ -188,7 +188,46 @@ def test_labels_codes_for_missing_cells_and_ids_are_taken_from_the_shell(folder:
     done = tacit(folder, "train", *words, "--labels", "no,yes", "--missing", "-99")
     assert done.code == 0, done.err
     assert "a class needs" not in done.err
+    assert "--missing" not in done.err
     kept = tacit(folder, "predict", "labelled", "table.csv", "--id", "age")
     assert kept.out.splitlines()[0] == "age,prediction"
     assert tacit(folder, "predict", "labelled", "table.csv", "--id", "age", "--out", "p.parquet").code == 0
     assert (folder / "p.parquet").exists()
+
+
+def test_codes_for_missing_cells_are_hinted_at_by_what_was_released(tmp_path: Path) -> None:
+    """Of words that the noise shows; of numbers no released value tells, and the remark is the same for all tables."""
+    write_table(tmp_path / "table.csv")
+    words = [
+        "train",
+        "--table",
+        "table.csv",
+        "--target",
+        "ill",
+        "--labels",
+        "no,yes",
+        "--epsilon",
+        "3",
+        "--drop",
+        "person",
+    ]
+    plain = tacit(tmp_path, *words)
+    assert (plain.code, "unless --missing -99 names them" in plain.err) == (0, True)
+    text = (tmp_path / "table.csv").read_text()
+    (tmp_path / "table.csv").write_text(text.replace("north", "?"))
+    asked = tacit(tmp_path, *words)
+    assert "'ward' holds the word '?': if it stands for a missing cell, --missing '?' says so" in asked.err
+    named = tacit(tmp_path, *words, "--missing", "?")
+    assert (named.code, "--missing" in named.err) == (0, False)
+    shown = tacit(tmp_path, "train", "--help").out
+    assert "-99, 999 or '?'" in " ".join(shown.replace("│", " ").split())
+
+
+def test_a_target_of_numbers_is_trained_as_one_from_the_shell(tmp_path: Path) -> None:
+    write_table(tmp_path / "table.csv")
+    done = tacit(
+        tmp_path, "train", "--table", "table.csv", "--target", "age", "--epsilon", "3", "--drop", "person", "--json"
+    )
+    assert done.code == 0, done.err
+    assert "target 'age': classes or numbers, learnt too" in done.err
+    assert json.loads(done.out)["score"] < 40  # years: the absolute error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,9 +27,12 @@ from tacit.trainers import TRAINERS
 
 if TYPE_CHECKING:
     from tacit.privacy.release import Release
-    from tacit.trainers.trained import Trained
+    from tacit.trainers.trained import PublishedModel, Trained
 
 LEARNT = "classes or numbers, learnt too"
+CODES = frozenset(
+    ["?", "-", "--", ".", "unknown", "unk", "missing", "not available", "not known", "no data", "n.a.", "#"]
+)
 TELLTALE = 0.02  # a score so near to perfect, where a constant's is farther, is too good to be true
 
 
@@ -46,7 +51,12 @@ def train_command(
         ),
     ] = None,
     labels: Annotated[str | None, typer.Option(help="Public labels of the target, such as no,yes.")] = None,
-    missing: Annotated[list[str] | None, typer.Option(help="A code for a missing cell, such as -99; again.")] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A code that stands for a missing cell, such as -99, 999 or '?'; else it is a value. Repeat."
+        ),
+    ] = None,
     space: Annotated[Path | None, typer.Option(help="Search space in TOML or JSON instead of the model's own.")] = None,
     hide_runs: Annotated[
         bool, typer.Option("--hide-runs", help="Always do the most runs: their number need not be hidden.")
@@ -129,7 +139,7 @@ def train_command(
                 persons=table.person is not None,
             ).rename(data),
         )
-    output.remark(*remarks_on_leakage(release.value))
+    output.remark(*remarks_on_leakage(release.value), *remarks_on_codes(release.value.model, missing or []))
     show_training(release, output)
 
 
@@ -138,6 +148,25 @@ def remarks_on_leakage(value: Trained) -> list[str]:
     if value.metric != "error" or not value.score + value.half_width < TELLTALE < value.details.get("baseline", 0.0):
         return []
     return [f"an error of {value.score:.2g}: does a column tell the answer? If so, --drop it: it is target leakage"]
+
+
+def remarks_on_codes(model: PublishedModel, named: Sequence[str]) -> list[str]:
+    """Of the words that were released, those that often stand for a missing cell; else that no code was named.
+
+    Post-processing of the release: no cell is looked at.
+    """
+    schema = model.preparation.schema
+    words = {(column.name, word) for column in schema.columns for word in map(str, column.categories)}
+    codes = sorted((name, word) for name, word in words if word.strip().casefold() in CODES)
+    found = [
+        f"{name!r} holds the word {word!r}: if it stands for a missing cell, --missing {shlex.quote(word)} says so. "
+        "Another training is paid for anew"
+        for name, word in codes
+        if not schema.declared
+    ]
+    if found or named or all(column.kind == "category" for column in schema.columns):
+        return found
+    return ["-99, 999 and other codes for a missing cell count as numbers, unless --missing -99 names them"]
 
 
 def _explain_leftovers(out: Path | None) -> str:
