@@ -31,7 +31,9 @@ def read_column(column: Any, *, spelling: bool = False) -> CellColumn:
         return add_array(build, column)
     if home == "pandas":
         return add_pandas(build, column)
-    if home == "pyarrow":
+    if home == "datasets":
+        column = _take_arrow_column(column)
+    if home in ("pyarrow", "datasets"):
         add_arrow(build, column)
         return build.finish()
     if home == "polars":
@@ -42,6 +44,14 @@ def read_column(column: Any, *, spelling: bool = False) -> CellColumn:
         raise DataRefused(f"a column must hold one cell for each row, got {type_and_shape(column)}") from None
     build.add(cells.tolist())
     return build.finish(cells)
+
+
+def _take_arrow_column(column: Any) -> Any:
+    """A column of a Hugging Face dataset in its Arrow form: cell by cell it fails at a date past Python's calendar."""
+    source, name = getattr(column, "source", None), getattr(column, "column_name", None)
+    if not hasattr(source, "select_columns"):
+        raise DataRefused(f"a column must hold one cell for each row, got {type_and_shape(column)}")
+    return source.select_columns([name]).with_format("arrow")[:][name]
 
 
 def add_array(build: Builder, array: NDArray[Any]) -> CellColumn:

@@ -126,6 +126,15 @@ class Table:
         return cls(first.names, cells, sum(t.rows for t in tables), first.form)
 
 
+def refuse_collection(X: Any) -> None:
+    """Refuse what Hugging Face calls a dataset and is no table: a dict of its splits, or a stream of rows."""
+    if _home(X) == "datasets" and (isinstance(X, dict) or not hasattr(X, "__len__")):
+        raise BadInput(
+            f"a table must be one datasets.Dataset, got {type(X).__name__}: take a split of it, such as "
+            "dataset['train'], and a stream as a whole (datasets.Dataset.from_list(list(stream)))"
+        )
+
+
 def is_frame(X: Any) -> bool:
     """Whether rows have columns with names."""
     return isinstance(X, Table) or (hasattr(X, "columns") and hasattr(X, "iloc")) or _gives_arrow(X) or is_records(X)
@@ -136,8 +145,13 @@ def is_records(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.names is not None and X.ndim == 1
 
 
+def _home(X: Any) -> str:
+    """The library whose class it is."""
+    return type(X).__module__.split(".")[0]
+
+
 def _gives_arrow(X: Any) -> bool:
-    home = type(X).__module__.split(".")[0]
+    home = _home(X)
     return (home == "polars" and hasattr(X, "columns")) or (
         home in ("pyarrow", "duckdb", "datasets")
         and any(hasattr(X, n) for n in ("column_names", "columns"))
@@ -147,7 +161,7 @@ def _gives_arrow(X: Any) -> bool:
 
 def take_arrow(X: Any) -> Any:
     """Frames that are not read as they are, in their Arrow form: what DuckDB and Hugging Face datasets hold."""
-    home = type(X).__module__.split(".")[0]
+    home = _home(X)
     if home == "polars":
         return X.collect() if hasattr(X, "collect") else X
     if home == "duckdb":
@@ -170,6 +184,7 @@ def form_of(X: Any) -> tuple[str, list[str]]:
     """
     if isinstance(X, Table):
         return X.form, list(X.names)
+    refuse_collection(X)
     if is_records(X):
         return "frame", list(X.dtype.names)
     if is_frame(X):
