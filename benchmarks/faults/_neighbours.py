@@ -23,7 +23,7 @@ from tacit.data.table import Table
 from tacit.data.units import Persons
 from tacit.integrations.table import table_objective
 from tacit.trainers.column_counts import FINE, ColumnCounts
-from tacit.trainers.learn import _labels, declared_preparation
+from tacit.trainers.learn import _labels_or_range, declared_preparation
 from tacit.trainers.private_table import separate_target
 
 HOSTILE = [
@@ -176,7 +176,7 @@ def learn(held: Any, pair: Pair) -> Any:
         spy.seen.clear()
         counts.describe("c", cells, spy)  # type: ignore[arg-type]
         totals.append(sum(spy.seen) // (2 * len(pair.moved) + 2) >= 0)
-    return totals, sorted(map(str, _labels(table["y"], counts, spy)[0].categories))  # type: ignore[arg-type]
+    return totals, sorted(map(str, _labels_or_range(table["y"], counts, spy)[0].categories))  # type: ignore[arg-type]
 
 
 def tune(held: Any, pair: Pair) -> Any:
