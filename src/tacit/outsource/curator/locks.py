@@ -33,14 +33,17 @@ class FileLock(NoLock):
 
 
 class ServerLock(NoLock):
-    """PostgreSQL's advisory lock of a session: gone when the connection is, which nobody is told."""
+    """PostgreSQL's advisory lock of a transaction that stays open: gone when its connection is, which nobody is told.
+
+    A session's lock would stay with a pooler's connection to the server, where the next one holds it as well.
+    """
 
     def __init__(self, store: Database, name: str) -> None:
         self._connection: Connection | None = store.engine.connect()
         try:
-            lock = sa.func.pg_try_advisory_lock(7_236_143, crc32(name.encode()) >> 1)
+            lock = sa.func.pg_try_advisory_xact_lock(7_236_143, crc32(name.encode()) >> 1)
+            self._connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
             held = self._connection.scalar(sa.select(lock))
-            self._connection.commit()
         except BaseException:
             self.release()
             raise

@@ -108,6 +108,7 @@ def remedy_for(reason: str) -> str:
         ("full", "make room on the disk"),
         ("No space left", "make room on the server's disk"),
         ('prepared statement "tacit_', POOLER),
+        ("statement pooling mode", "a charge is a transaction: set pool_mode = transaction or session in the pooler"),
         ("locked", "another process holds it; try again"),
         ("lock timeout", "another process holds it; try again"),
         ("permission denied", "ask for the right to use the tacit_ tables"),

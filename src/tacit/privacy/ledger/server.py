@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -34,9 +34,16 @@ SETTINGS = (
     f"SET extra_float_digits = 3; SET lock_timeout = '{PATIENCE}s'; SET enable_seqscan = off; "
     "SET client_min_messages = warning"
 )
-ASKED = "SELECT current_setting('synchronous_commit') = 'remote_apply', current_setting('fsync') = 'on'"
+SETTINGS_LOCAL = SETTINGS.replace("SET ", "SET LOCAL ")
+# A pooler, such as PgBouncer, may hand each transaction to another process of the server, and shares it with others:
+# then nothing is set or planned for longer than a transaction. It is found out since it says a process number of its
+# own; which of its modes it is in, it does not say.
+ASKED = (
+    "SELECT current_setting('synchronous_commit') = 'remote_apply', current_setting('fsync') = 'on', pg_backend_pid()"
+)
 
-READ = "SET LOCAL enable_seqscan = on"  # see tables.scan_entries
+# A read may look through a table, see tables.scan_entries.
+READ = f"SET LOCAL extra_float_digits = 3; SET LOCAL lock_timeout = '{PATIENCE}s'; SET LOCAL enable_seqscan = on"
 # A write is read committed, so that after waiting for the lock a process sees what its last holder wrote. Its commit
 # does not wait for the disk, see KEEP; set for this transaction alone, lest a pooler hand it on to others.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
@@ -45,11 +52,16 @@ BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = of
 # disk, that the next one can have the ledger; and then waited for, by many processes together, in a transaction of its
 # own. The log of a server is one sequence, which goes to disk, and to standbys, in its order: when the second commit
 # has waited, all that was committed before it is there. Whether it waited to the end, the server says by a warning.
-KEEP = "COMMIT; EXECUTE tacit_wait"
-WAIT = "SELECT set_config('synchronous_commit', '{}', true), pg_logical_emit_message(true, 'tacit', '')"
+# The three are one message, which no pooler takes apart.
+KEEP = "COMMIT; {}"
+WAIT = (
+    "SELECT set_config('synchronous_commit', '{}', true), set_config('client_min_messages', 'warning', true), "
+    "pg_logical_emit_message(true, 'tacit', '')"
+)
 
 # What a charge says is planned once for each connection: planning would take longer than the work.
-_PLACES = {c.name: f"${k}" for k, c in enumerate(entries.c, 1)} | {"seen": "$2"}
+_NAMES = [c.name for c in entries.c]
+_PLACES = {name: f"${k}" for k, name in enumerate(_NAMES, 1)} | {"seen": "$2"}
 _TYPES = ", ".join({"DOUBLE": "double precision"}.get(str(c.type), str(c.type)) for c in entries.c)
 
 # Where tables are, whatever the search path of a role is, and whether or not it may look into that schema.
@@ -73,6 +85,11 @@ def _prepare(schema: str) -> str:
     )
 
 
+def _write_out(values: Mapping[str, str], schema: str) -> Statements:
+    """Statements with their values in them, for a connection on which nothing can be planned."""
+    return Statements(lambda name: values.get(name, "NULL"), schema)
+
+
 def find_schema(connection: Connection, table: str, given: str | None, shown: str) -> str | None:
     """The schema in which a table is, or None if there is none; the one that is given if one is.
 
@@ -94,18 +111,24 @@ def begin_writing(driver: Any, info: dict[str, Any], ledger: str, seen: int, sch
 
     The ends are read by a statement of their own: it sees what was written while the one before waited for the lock.
     """
+    first = f"{BEGIN}; {SETTINGS_LOCAL}" if info["pooled"] else BEGIN
     if not ledger:
-        _send(driver, BEGIN)
+        _send(driver, first)
         return Ends()
-    first = BEGIN if info.get("prepared") else f"{BEGIN}; {_prepare(schema)}"
     (mine,) = _literals(driver, [ledger])
-    row, ends = _send(driver, f"{first}; EXECUTE tacit_row({mine}); EXECUTE tacit_ends({mine}, {seen})")[-2:]
+    if info["pooled"]:
+        said = _write_out({"ledger": mine, "seen": str(seen)}, schema)
+        asked = f"{said.row} FOR UPDATE; {said.ends}"
+    else:
+        first = first if info.get("prepared") else f"{first}; {_prepare(schema)}"
+        asked = f"EXECUTE tacit_row({mine}); EXECUTE tacit_ends({mine}, {seen})"
+    row, ends = _send(driver, f"{first}; {asked}")[-2:]
     info["prepared"] = True
     found = _rows(row, LedgerRow, _LEDGER)
     return Ends(found[0] if found else None, _rows(ends, EntryRow, _ENTRY))
 
 
-def keep(driver: Any, info: dict[str, Any], row: Any, shown: str, said: Callable[[], None] | None) -> None:
+def keep(driver: Any, info: dict[str, Any], row: Any, shown: str, said: Callable[[], None] | None, schema: str) -> None:
     """Append what is to be appended, commit, and wait for it.
 
     What failed before would be rolled back by a COMMIT without a word. A message ends where a statement of it fails.
@@ -113,8 +136,12 @@ def keep(driver: Any, info: dict[str, Any], row: Any, shown: str, said: Callable
     if driver.pgconn.transaction_status != IN_TRANSACTION:
         raise LedgerError(f"the database at {shown} cannot be written: a statement failed. Nothing was released.")
     info["warned"] = False
-    entry = "" if row is None else f"EXECUTE tacit_append({', '.join(_literals(driver, row))}); "
-    _send(driver, entry + KEEP, said)
+    values = _literals(driver, row or ())
+    entry = f"EXECUTE tacit_append({', '.join(values)}); "
+    if row is not None and info["pooled"]:
+        stated = _write_out(dict(zip(_NAMES, values, strict=True)), schema)
+        entry = f"{stated.append}; {stated.move}; "
+    _send(driver, ("" if row is None else entry) + KEEP.format(info["wait"]), said)
 
 
 def roll_back(driver: Any) -> None:
@@ -222,11 +249,15 @@ def _listen(connection: Any, record: Any) -> None:
             record.info["warned"] = True
 
     connection.add_notice_handler(hear)
-    stricter, durable = connection.execute(ASKED).fetchone()  # stricter: it waits until a standby shows it
+    stricter, durable, process = connection.execute(ASKED).fetchone()  # stricter: it waits until a standby shows it
     if not durable:
         raise LedgerError(
             "the server runs with fsync = off: it would forget debits in a power cut, and the budget would come back. "
             "Set fsync = on (postgresql.conf) and reload it. Nothing was released"
         )
-    connection.execute(f"{SETTINGS}; PREPARE tacit_wait AS {WAIT.format('remote_apply' if stricter else 'on')}")
+    wait = WAIT.format("remote_apply" if stricter else "on")
+    record.info["pooled"] = process != connection.pgconn.backend_pid
+    record.info["wait"] = wait if record.info["pooled"] else "EXECUTE tacit_wait"
+    if not record.info["pooled"]:
+        connection.execute(f"{SETTINGS}; PREPARE tacit_wait AS {wait}")
     connection.commit()

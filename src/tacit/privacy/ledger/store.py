@@ -198,7 +198,7 @@ class Database:
                 else:
                     turn.ends = server.begin_writing(driver, info, ledger, seen, self._schema)
                     yield turn
-                    server.keep(driver, info, turn.row, self.shown, said)
+                    server.keep(driver, info, turn.row, self.shown, said, self._schema)
                 self._refuse_lost_write(driver, info)
             except BaseException:  # what a connection on which anything failed has set, planned or opened is half done
                 if self.path is None:
