@@ -32,6 +32,7 @@ class PrivateState:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder, self._memory = folder, dict[str, Any]()
+        self.paid = ""  # in words what this process knows to be paid for; not stored
         if folder is None:
             return
         create_private_folder(folder)

@@ -83,7 +83,9 @@ class Search:
             model = self.trainer.train(self.training, settings, self.facts, self.noise)
             loss = 0.0 if self.fixed is not None else self.score(model, self.validation, self.base.mu)
             return Run(params, loss, model)
-        except Exception:
+        except Exception as error:
+            if isinstance(error, MemoryError) and self.fixed is not None:
+                raise  # its setting is public, and nothing else could be released: whoever has more memory goes on
             return Run.failure(params)
 
     def score(self, model: Model, rows: EncodedRows, mu: float) -> float:
@@ -210,9 +212,14 @@ def _run_alone(number: int, params: Params, state: PrivateState, run: Callable[[
     state.store(name, begun + 1)
     try:
         return run(params)
-    except KeyboardInterrupt:  # a person's wish, and no fault of the run
+    except (KeyboardInterrupt, MemoryError):  # a person's wish, or a machine's limit; of a search see Search.run
         state.store(name, begun)
         raise
+
+
+def was_killed(state: PrivateState, number: int) -> bool:
+    """Whether a run counts as failed since its process was killed again and again."""
+    return (state.load(f"begun-{number}") or 0) >= TRIES
 
 
 def store_run(state: PrivateState, number: int, run: Run) -> None:

@@ -22,7 +22,7 @@ from tacit.privacy.room import round_down
 from tacit.privacy.run_laws import draw_runs
 from tacit.run.private_state import PRIVATE, PrivateState
 from tacit.run.progress import progress_bar
-from tacit.trainers.runs import Run, Runner, best_of, load_run, run_all
+from tacit.trainers.runs import TRIES, Run, Runner, best_of, load_run, run_all, was_killed
 from tacit.trainers.search_cost import SearchCost
 from tacit.trainers.training_room import largest_training
 
@@ -67,10 +67,13 @@ class SecretSearch:
         if not self.noise.simulated:
             load_samplers()
         if ledger is None:
+            state.paid = f"{self.cost.budget}, which no ledger counts,"
             return None
         run = state.load("id") or state.store("id", uuid.uuid4().hex)
         try:
-            return ledger.charge(self.guarantee, self.name, key=f"{self.name.split()[0]} {run}")
+            payment = ledger.charge(self.guarantee, self.name, key=f"{self.name.split()[0]} {run}")
+            state.paid = f"{self.cost.budget}, entry {payment.entry} of ledger {payment.name!r},"
+            return payment
         except BudgetRefused as error:
             runs = self.cost.law.mean
             fits = round_down(largest_training(ledger.takes, ledger.budget, runs))
@@ -96,8 +99,11 @@ class SecretSearch:
             winner = state.store("winner", best_of([state.load(f"run-{i}")["loss"] for i in range(K)]))
         best = load_run(state, winner)
         if best.failed:
+            if not self.cost.searches and was_killed(state, winner):
+                remedy += f"It was killed {TRIES} times, as by a limit on memory or time: give it more of them. "
             raise TacitError(
-                f"every run failed, so there is nothing to release. {remedy}The budget stays spent".replace("  ", " ")
+                f"every run failed, so there is nothing to release. {remedy}The budget stays spent".replace("  ", " "),
+                spent=True,
             )
         return best
 
@@ -116,6 +122,26 @@ class SecretSearch:
         return Release(value, self.guarantee, payment, about)
 
 
+def _release_in_memory(state: PrivateState, release: Callable[[PrivateState], Release[Value]]) -> Release[Value]:
+    """Say that there is too little memory, and what was spent. How much was asked for may tell of rows: it is left out.
+
+    The setting of the run stays (see ``runs``), so that whoever tries again with more memory changes no law.
+    """
+    try:
+        return release(state)
+    except MemoryError:
+        pass  # what follows has no context, whose words are numpy's
+    if not state.paid:
+        raise TacitError("there is too little memory for this training. Nothing was spent", spent=False)
+    kept = f"What was done is kept in {state.folder.parent} and" if state.folder else "Without out= nothing is kept: it"
+    raise TacitError(
+        f"there is too little memory for this training. {state.paid} was paid, and nothing was released. {kept} is "
+        f"{'not ' if state.folder else ''}paid for again",
+        remedy="Give the process more memory, then run the same line again",
+        spent=True,
+    )
+
+
 def release_in_folder(
     out: str | Path | None,
     release: Callable[[PrivateState], Release[Value]],
@@ -127,7 +153,7 @@ def release_in_folder(
     full disk is an error that says so; what was done is kept.
     """
     if out is None:
-        return release(PrivateState(None))
+        return _release_in_memory(PrivateState(None), release)
     from tacit.run.folder import lock_folder
 
     with lock_folder(out) as folder:
@@ -139,7 +165,7 @@ def release_in_folder(
             )
         try:
             state = PrivateState(folder.path / PRIVATE)
-            made = release(state)
+            made = _release_in_memory(state, release)
             if write is not None:
                 write(folder.path, made)
             folder.write_certificate(made)
