@@ -49,7 +49,7 @@ def read_column(column: Any, *, spelling: bool = False) -> CellColumn:
 def _take_arrow_column(column: Any) -> Any:
     """A column of a Hugging Face dataset in its Arrow form: cell by cell it fails at a date past Python's calendar."""
     source, name = getattr(column, "source", None), getattr(column, "column_name", None)
-    if not hasattr(source, "select_columns"):
+    if source is None or not hasattr(source, "select_columns"):
         raise DataRefused(f"a column must hold one cell for each row, got {type_and_shape(column)}")
     return source.select_columns([name]).with_format("arrow")[:][name]
 
