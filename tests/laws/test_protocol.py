@@ -32,7 +32,7 @@ FINDS = {mend: Bounds() for mend in MENDS} | {"epoch": CLONES, "witness": RESTOR
         Bounds(),
         RESTORES,
         pytest.param(CLONES, marks=pytest.mark.slow),
-        pytest.param(Bounds(3, 3, 2, 2, 3, 1, 1), marks=pytest.mark.slow),
+        pytest.param(Bounds(3, 3, 3, 2, 3, 1, 1), marks=pytest.mark.slow),  # three processes, stores, rows, openings
         pytest.param(Bounds(2, 2, 2, 3, 3, 1, 2, saves=True), marks=pytest.mark.slow),
     ],
 )
