@@ -366,6 +366,8 @@ def test_a_ledger_of_several_filters_that_was_rewritten_is_held_to_them() -> Non
             verify((pool, Cost.of(less)))
     with pytest.raises(LedgerTampered, match="entry 1 charges less"):
         verify((pool, Cost(due.amount, due.delta)))
+    with pytest.raises(LedgerTampered, match="entry 1 charges for no guarantee"):
+        verify((Guarantee.none("nothing is promised"), due))
 
 
 def test_costs_in_every_filter_are_under_the_hash(tmp_path: Path) -> None:
