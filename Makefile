@@ -13,7 +13,7 @@ N ?= 20
 # what the lowest versions are tested with; ray, and what is only needed to test, comes in its pinned version
 FLOORS = sklearn,postgres,service,plot,sign,parquet,excel,dask
 LOWEST = .venv-lowest/bin/python
-LOWEST_TESTS = tests/cli tests/data tests/gp tests/integrations tests/report tests/run/test_study_store.py tests/methods/test_tune.py tests/privacy/ledger/test_ledger.py tests/trainers/test_train.py
+LOWEST_TESTS = tests/cli tests/data tests/gp tests/integrations tests/report tests/run/test_study_store.py tests/methods/test_tune.py tests/privacy/ledger/test_ledger.py tests/training/test_train.py
 
 .PHONY: demo test test-all shuffled lowest check mutants chaos bench bench-full peers results docs links clean help
 

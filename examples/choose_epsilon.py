@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tacit
 from tacit.report.pages.front import write
-from tacit.trainers.sparse_vector import SparseVector
+from tacit.training.sparse_vector import SparseVector
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tacit.audit.recorder import Entered, Recorder, Tape
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.worst_pair import WorstPair
-from tacit.trainers import secret_lots
+from tacit.training import secret_lots
 
 DELTA = 1e-5  # where epsilons are compared if the claim names no delta
 ROUNDING = 1e-8  # of a claim: what the rooms for lattices and sums may leave, relative
@@ -208,7 +208,7 @@ class Coins:
         }
         with contextlib.ExitStack() as stack:
             for name, module in list(sys.modules.items()):
-                for attribute, value in list(vars(module).items()) if name.startswith("tacit.trainers.") else ():
+                for attribute, value in list(vars(module).items()) if name.startswith("tacit.training.") else ():
                     if callable(value) and getattr(value, "__hash__", None) and value in noted:
                         stack.enter_context(mock.patch.object(module, attribute, noted[value]))
             stack.enter_context(mock.patch.object(secret_lots, "random_words", words))

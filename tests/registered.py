@@ -33,8 +33,8 @@ from tacit.privacy.guarantee import NOTIONS, Budget
 from tacit.privacy.mechanisms import Mechanism
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.privacy.worst_pair import WorstPair
-from tacit.trainers import SHIPPED, TRAINERS, load
-from tacit.trainers.trainer import Base
+from tacit.training import SHIPPED, TRAINERS, load
+from tacit.training.trainer import Base
 
 BUDGETS = {
     "pure": Budget.pure(0.7),
@@ -108,7 +108,7 @@ def of_method(name: str) -> list[WorstPair]:
 
 def of_trainer(name: str) -> list[WorstPair]:
     trainer = load(name)
-    assert hasattr(trainer, "worst_pairs"), f"{name!r} needs worst_pairs(base): see tacit.trainers.worst_pairs"
+    assert hasattr(trainer, "worst_pairs"), f"{name!r} needs worst_pairs(base): see tacit.training.worst_pairs"
     return list(trainer.worst_pairs(BASE))
 
 

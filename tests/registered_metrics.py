@@ -18,10 +18,10 @@ from tacit.data.metrics.reading import CLASSIFICATION
 from tacit.data.schema import Schema
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.worst_pair import WorstPair
-from tacit.trainers.preparation import Preparation
-from tacit.trainers.runs import Search
-from tacit.trainers.scoring import Scoring
-from tacit.trainers.trainer import EncodedRows
+from tacit.training.preparation import Preparation
+from tacit.training.runs import Search
+from tacit.training.scoring import Scoring
+from tacit.training.trainer import EncodedRows
 
 RATES = {2: (0.9, 0.1), 3: (0.7, 0.2, 0.1)}
 UNITS, MANY = 8, 3  # records or persons; rows of the person who is replaced, if it has several

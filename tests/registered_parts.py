@@ -25,11 +25,11 @@ from tacit.privacy.noise import EXACT
 from tacit.privacy.worst_pair import WorstPair
 from tacit.run.private_state import PrivateState
 from tacit.space import Space
-from tacit.trainers.learn import learn_preparation
-from tacit.trainers.scoring import Scoring
-from tacit.trainers.search_cost import SearchCost, make_law
-from tacit.trainers.select import OwnSearch
-from tacit.trainers.trainer import CLASSES, NUMBERS, EncodedRows
+from tacit.training.learn import learn_preparation
+from tacit.training.scoring import Scoring
+from tacit.training.search_cost import SearchCost, make_law
+from tacit.training.select import OwnSearch
+from tacit.training.trainer import CLASSES, NUMBERS, EncodedRows
 
 BUDGET = Budget.approximate(2.0, 1e-5)
 COST = SearchCost(BUDGET, make_law(10), 0.0)

@@ -19,7 +19,7 @@ GROUND = {
     "notebook",
 }
 ROOMS = {"privacy", "gp", "accounting", "page"}
-METHODS = {"run", "methods", "trainers", "pareto", "outsource", "audit"}
+METHODS = {"run", "methods", "training", "pareto", "outsource", "audit"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},
@@ -38,8 +38,8 @@ ALLOWED = {
     "run": GROUND | ROOMS | {"run"},
     "methods": GROUND | ROOMS | {"run", "methods"},
     "outsource": GROUND | ROOMS | {"run", "outsource"},
-    "pareto": GROUND | ROOMS | {"run", "methods", "trainers", "pareto"},
-    "trainers": GROUND | ROOMS | {"run", "methods", "pareto", "trainers"},
+    "pareto": GROUND | ROOMS | {"run", "methods", "training", "pareto"},
+    "training": GROUND | ROOMS | {"run", "methods", "pareto", "training"},
     "audit": GROUND | ROOMS | METHODS | {"integrations"},
 }
 ANYTHING_BUT_CLI = GROUND | ROOMS | METHODS | {"integrations", "report", "planning", "samplers"}

@@ -32,8 +32,8 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "data/test_units.py": "methods/basis",
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
-    "laws/test_recorded_draws.py": "privacy/worst_pair trainers/worst_pairs",
-    "laws/test_trainer_laws.py": "trainers trainers/trainer trainers/learn data/split",
+    "laws/test_recorded_draws.py": "privacy/worst_pair training/worst_pairs",
+    "laws/test_trainer_laws.py": "training training/trainer training/learn data/split",
     "laws/test_claims_laws.py": "privacy/claim_store",
     "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
@@ -48,7 +48,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "outsource/protocol/test_frames.py": "outsource/protocol/terms",
     "outsource/test_two_processes.py": "cli/curator cli/modeler outsource/modeler/client",
     "pareto/test_acquisition.py": "pareto/surrogate",
-    "pareto/test_baselines.py": "pareto/botorch trainers/random_search",
+    "pareto/test_baselines.py": "pareto/botorch training/random_search",
     "pareto/test_discovery.py": "pareto pareto/algorithm pareto/sampler",
     "pareto/test_queries.py": "pareto/estimates",
     "pareto/test_front.py": "pareto/chart",
@@ -67,13 +67,13 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "run/test_shards.py": "run/frames",
     "test_locks.py": "files",
     "test_public_names.py": "__init__",
-    "trainers/test_baseline.py": "trainers/preparation",
-    "trainers/test_dp_mlp.py": "trainers/fast_noise trainers/inputs",
-    "trainers/test_dp_sgd.py": "trainers/by_lots trainers/examples trainers/linear trainers/lots",
-    "trainers/test_ebm.py": "trainers/additive trainers/model_files",
-    "trainers/test_torch_descent.py": "trainers/dense",
-    "trainers/test_train.py": "report/pages/trained trainers/linear_losses trainers/private_table "
-    "trainers/secret_lots trainers/secret_search trainers/trained",
+    "training/test_baseline.py": "training/preparation",
+    "training/test_dp_mlp.py": "training/fast_noise training/inputs",
+    "training/test_dp_sgd.py": "training/by_lots training/examples training/linear training/lots",
+    "training/test_ebm.py": "training/additive training/model_files",
+    "training/test_torch_descent.py": "training/dense",
+    "training/test_train.py": "report/pages/trained training/linear_losses training/private_table "
+    "training/secret_lots training/secret_search training/trained",
 }
 
 

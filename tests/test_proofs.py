@@ -16,8 +16,8 @@ from tacit.privacy.accounting import compose
 from tacit.privacy.filters import Filter
 from tacit.privacy.gradient_mean import GradientMean
 from tacit.privacy.mean import BoundedMean
-from tacit.trainers import SHIPPED, TRAINERS
-from tacit.trainers import load as load_algorithm
+from tacit.training import SHIPPED, TRAINERS
+from tacit.training import load as load_algorithm
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "docs" / "proofs"
@@ -73,7 +73,7 @@ def test_every_shipped_algorithm_names_the_proof_of_its_epsilon(name: str) -> No
 
 
 def test_every_trainer_has_its_proof_in_its_file() -> None:
-    files = {importlib.import_module(f"tacit.trainers.{home.partition(':')[0]}") for home in TRAINERS.values()}
+    files = {importlib.import_module(f"tacit.training.{home.partition(':')[0]}") for home in TRAINERS.values()}
     assert [m.__name__ for m in files if not pages_named(inspect.getsource(m))] == []
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tacit.privacy.guarantee import Budget
-from tacit.trainers.train import train
+from tacit.training.train import train
 
 BUDGET = Budget.approximate(2.0, 1e-5)
 

@@ -22,9 +22,9 @@ from tacit.data.split import divide_rows, hold_out
 from tacit.data.table import Table
 from tacit.data.units import Persons
 from tacit.integrations.table import table_objective
-from tacit.trainers.column_counts import FINE, ColumnCounts
-from tacit.trainers.learn import _labels_or_range, declared_preparation
-from tacit.trainers.private_table import separate_target
+from tacit.training.column_counts import FINE, ColumnCounts
+from tacit.training.learn import _labels_or_range, declared_preparation
+from tacit.training.private_table import separate_target
 
 HOSTILE = [
     *("x", "", "NA", "n/a", "1e400", "-inf", "tRUE", "maybe", "01", " 1.0", "1_0", "0x1", '"', '"a', "a,b", "a;b", "é"),

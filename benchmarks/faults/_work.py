@@ -24,7 +24,7 @@ from tacit.privacy.noise import Exact, load_samplers
 from tacit.privacy.release import digest
 
 load_samplers()  # takes a moment, which every child would spend, as do libraries that load on first use
-for module in ("optuna.storages", "alembic.config", "tacit.methods.search", "tacit.trainers.train"):
+for module in ("optuna.storages", "alembic.config", "tacit.methods.search", "tacit.training.train"):
     import_module(module)
 
 PIECES = 128

@@ -150,8 +150,8 @@ def training(name: str) -> Attack:
     """One training run of ``tacit.train``: a record goes from one corner of its features to the other."""
     from tacit.privacy.profiles import GaussianProfile, tabulate
     from tacit.space import Space
-    from tacit.trainers import load as load_trainer
-    from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
+    from tacit.training import load as load_trainer
+    from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
     trainer = load_trainer(name)
     facts = Facts(N, 1, trainer.task, 2 if trainer.task == CLASSES else 1)

@@ -54,8 +54,8 @@ def game(name: str, repeats: int) -> Attack:
 def training(name: str, params: dict[str, Any], read: Callable[[Any], Any], *, runs: int, features: int = 1) -> Attack:
     """One training for release: the label of one record is turned; no other row has one, so that none hides it."""
     from tacit.privacy.profiles import GaussianProfile, tabulate
-    from tacit.trainers import load
-    from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
+    from tacit.training import load
+    from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
     trainer, rows = load(name), 64
     facts = Facts(rows, features, trainer.task, 2 if trainer.task == CLASSES else 1)
@@ -98,7 +98,7 @@ def score(model: Any) -> float:
 
 def tables(model: Any) -> list[float]:
     """What boosting says of the place where the record is, and its constant."""
-    from tacit.trainers.additive import place_in_bins
+    from tacit.training.additive import place_in_bins
 
     (table,), (span,) = model.tables, model.columns
     return [float(model.constant[0]), float(table[place_in_bins(np.ones((1, 1)), span, model.cells)[0], 0])]

@@ -22,9 +22,9 @@ from benchmarks.papers import _dpareto
 from benchmarks.papers._renyi import INTEGERS, LARGE, RenyiBound, large_log_moment, log_moments
 from tacit.gp.threads import one_thread
 from tacit.space import Array, Float, Params, Space
-from tacit.trainers.dp_sgd import _fast_coins
-from tacit.trainers.linear import Update, clipped_sums
-from tacit.trainers.lots import LotSettings
+from tacit.training.dp_sgd import _fast_coins
+from tacit.training.linear import Update, clipped_sums
+from tacit.training.lots import LotSettings
 
 # epochs, lot, noise and epsilon at delta 1e-5 of 30,956 records: an example that comes with the authors' code
 THEIRS = ((3, 78, 2.655940687147833, 0.33619531327198415), (3, 93, 1.0391793771508868, 1.379750889919971),

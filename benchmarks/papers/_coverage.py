@@ -23,7 +23,7 @@ import tacit
 from tacit.data.split import divide_rows, hold_out
 from tacit.methods.tuned import Tuned
 from tacit.privacy.noise import Simulation
-from tacit.trainers.train import SHARES
+from tacit.training.train import SHARES
 
 RECORDS, RATE, MU = 500, 0.1, 0.5
 SPACE = {"x": tacit.Float(0.0, 1.0), "y": tacit.Float(0.0, 1.0)}

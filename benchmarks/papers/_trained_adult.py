@@ -23,12 +23,12 @@ from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.privacy.run_laws import Fixed
 from tacit.space import Space
-from tacit.trainers import load
-from tacit.trainers import train as training
-from tacit.trainers.learn import learn_preparation
-from tacit.trainers.search_cost import COLUMNS, SearchCost
-from tacit.trainers.trained import PublishedModel
-from tacit.trainers.trainer import Base
+from tacit.training import load
+from tacit.training import train as training
+from tacit.training.learn import learn_preparation
+from tacit.training.search_cost import COLUMNS, SearchCost
+from tacit.training.trained import PublishedModel
+from tacit.training.trainer import Base
 
 ROWS = 34_000
 TOTAL = tacit.Budget.approximate(1.0, 1e-5)
@@ -87,7 +87,7 @@ def composed(trainer: str, runs: int = 10) -> Way:
 def peer_regression(table: Any, others: Any) -> float:
     """diffprivlib's logistic regression, pure epsilon = 1; ranges and words are given to it for nothing."""
     from tacit.data.schema import Schema
-    from tacit.trainers.preparation import Preparation
+    from tacit.training.preparation import Preparation
 
     rows = table.drop(columns="income")
     bounds = {c: (float(rows[c].min()), float(rows[c].max())) for c in rows.columns if rows[c].dtype.kind in "fi"}

@@ -17,7 +17,7 @@ from benchmarks.papers import _dpareto
 from benchmarks.papers._renyi import by_renyi
 from tacit.pareto import discover
 from tacit.pareto.dominance import hypervolume
-from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.training.dp_sgd import LogisticSGD
 
 TITLE = "Adult's front by Renyi and by tight epsilons"
 LONG = True

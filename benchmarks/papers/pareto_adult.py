@@ -27,7 +27,7 @@ from benchmarks.papers._renyi import by_renyi
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
 from tacit.space import Params
-from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
+from tacit.training.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Privacy-utility fronts on Adult: DPareto against random search and grids"
 LONG = True

@@ -31,7 +31,7 @@ from tacit.pareto.baselines import FixedEpsilonSampler, nsga2, tpe
 from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Int, Space
-from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.training.dp_sgd import LogisticSGD
 
 TITLE = "Adult: evaluations to reach 98% and 99% of the best front's hypervolume"
 LONG = True

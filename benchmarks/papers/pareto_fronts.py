@@ -27,7 +27,7 @@ from benchmarks.papers.pareto_table2 import TRIALS as POINTS
 from tacit.pareto import hypervolume
 from tacit.pareto.algorithm import seeds_of
 from tacit.space import Int, Params, Space
-from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
+from tacit.training.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Adult: fronts of three pairs of model and optimiser, and random search, drawn"
 LONG = True

@@ -22,7 +22,7 @@ from benchmarks.papers._renyi import by_renyi
 from tacit.pareto import discover, hypervolume
 from tacit.pareto.algorithm import seeds_of
 from tacit.space import Int, Space
-from tacit.trainers.dp_mlp import Network, Network128x64, Network1000
+from tacit.training.dp_mlp import Network, Network128x64, Network1000
 
 TITLE = "MNIST: fronts of 784-1000-10 and 784-128-64-10 at a small budget, against random search"
 LONG = True

@@ -24,7 +24,7 @@ from benchmarks.papers import _dpareto
 from tacit.gp.threads import one_thread
 from tacit.pareto import DParetoSampler, hypervolume
 from tacit.space import Params
-from tacit.trainers.output_perturbation import OutputPerturbation
+from tacit.training.output_perturbation import OutputPerturbation
 
 TITLE = "Output perturbation on Adult: share of the exact front's hypervolume"
 LONG = True

@@ -28,7 +28,7 @@ from tacit.pareto.baselines import DrawnSampler, FixedEpsilonSampler, grid, nsga
 from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Array, Params, Space
-from tacit.trainers.sparse_vector import SparseVector
+from tacit.training.sparse_vector import SparseVector
 
 TITLE = "Sparse vector: evaluations to reach 99% of the exact front's hypervolume"
 LONG = True

@@ -27,7 +27,7 @@ from benchmarks.papers._avent import THEIRS, Reading, old_epsilons
 from tacit.pareto import discover, hypervolume, nondominated
 from tacit.pareto.algorithm import seeds_of
 from tacit.space import Params
-from tacit.trainers.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
+from tacit.training.dp_sgd import LogisticAdam, LogisticSGD, SupportVectorSGD
 
 TITLE = "Adult, Table 2 of DPareto's paper: what its larger gains over random search come from"
 LONG = True

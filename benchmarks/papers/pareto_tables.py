@@ -27,7 +27,7 @@ from tacit.pareto.baselines import DrawnSampler, nsga2, tpe
 from tacit.pareto.botorch import BoTorchSampler
 from tacit.pareto.sampler import DParetoSampler
 from tacit.space import Int, Params, Space
-from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.training.dp_sgd import LogisticSGD
 
 TITLE = "Seven tables, 24 to 30 points: fronts of DPareto and of other searches, judged by fresh runs"
 LONG = True

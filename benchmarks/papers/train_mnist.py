@@ -25,10 +25,10 @@ from tacit.data.schema import Schema
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.space import Float, Int, Space
-from tacit.trainers.learn import declared_preparation
-from tacit.trainers.perceptron import MLP
-from tacit.trainers.trained import PublishedModel
-from tacit.trainers.trainer import Base
+from tacit.training.learn import declared_preparation
+from tacit.training.perceptron import MLP
+from tacit.training.trained import PublishedModel
+from tacit.training.trainer import Base
 
 TITLE = "MNIST: a perceptron for release, total epsilon = 3, delta = 1e-5, its search included"
 LONG = True

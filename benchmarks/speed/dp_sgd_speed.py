@@ -21,9 +21,9 @@ import numpy as np
 from benchmarks import Figure, ratio, threads, timed
 from benchmarks.papers import _dpareto
 from tacit.accounting import noise_for
-from tacit.trainers.dp_mlp import Network, Perceptron
-from tacit.trainers.dp_sgd import LogisticSGD
-from tacit.trainers.lots import LotSettings, distinct_lots
+from tacit.training.dp_mlp import Network, Perceptron
+from tacit.training.dp_sgd import LogisticSGD
+from tacit.training.lots import LotSettings, distinct_lots
 
 TITLE = "DP-SGD: examples per second"
 LONG = False

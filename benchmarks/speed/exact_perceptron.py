@@ -20,9 +20,9 @@ from benchmarks import Figure
 from benchmarks.papers import _dpareto
 from tacit.gp.threads import one_thread
 from tacit.privacy.noise import EXACT, Simulation, Source
-from tacit.trainers.dp_mlp import Perceptron
-from tacit.trainers.fast_noise import FastNormals
-from tacit.trainers.inputs import Inputs, squares
+from tacit.training.dp_mlp import Perceptron
+from tacit.training.fast_noise import FastNormals
+from tacit.training.inputs import Inputs, squares
 
 TITLE = "A perceptron with exact sums and exact noise, against one that is only measured"
 LONG = False

@@ -20,12 +20,12 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT
 from tacit.run.private_state import PrivateState
 from tacit.space import Space
-from tacit.trainers import load
-from tacit.trainers.preparation import Preparation
-from tacit.trainers.runs import Search, run_all
-from tacit.trainers.scoring import Scoring, load_metric
-from tacit.trainers.search_cost import SearchCost, make_law
-from tacit.trainers.trainer import CLASSES, EncodedRows, Facts
+from tacit.training import load
+from tacit.training.preparation import Preparation
+from tacit.training.runs import Search, run_all
+from tacit.training.scoring import Scoring, load_metric
+from tacit.training.search_cost import SearchCost, make_law
+from tacit.training.trainer import CLASSES, EncodedRows, Facts
 
 TITLE = "A search: 40 private trainings of logistic regression on 40,000 rows"
 LONG = False

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 import tacit
 from tacit.report.pages.tuned import write
-from tacit.trainers import load
+from tacit.training import load
 
 HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

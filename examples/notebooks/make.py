@@ -52,7 +52,7 @@ EPSILON = [
     """# Choose epsilon by looking
 What does epsilon buy? A front of the sparse vector technique, simulated, so that anyone may see it.""",
     """import tacit
-from tacit.trainers.sparse_vector import SparseVector
+from tacit.training.sparse_vector import SparseVector
 
 algorithm = SparseVector()
 front = tacit.pareto.discover(algorithm, delta=0.0, trials=24, repeats=4, reference=(100.0, 1.0))

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from tacit.space import Float as Float
     from tacit.space import Int as Int
     from tacit.space import Space as Space
-    from tacit.trainers.select import select as select
-    from tacit.trainers.train import train as train
+    from tacit.training.select import select as select
+    from tacit.training.train import train as train
 
 __version__ = "0.2.0"
 
@@ -80,8 +80,8 @@ _HOMES = {
     "plan": "tacit.planning.plan",
     "samplers": "tacit",
     "private": "tacit.integrations.optuna",
-    "select": "tacit.trainers.select",
-    "train": "tacit.trainers.train",
+    "select": "tacit.training.select",
+    "train": "tacit.training.train",
     "tune": "tacit.methods.tune",
 }
 

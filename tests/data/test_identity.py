@@ -17,8 +17,8 @@ import tacit
 from tacit.data.identity import KEY_FILE, DataIdentity, agree_on_data, data_of, identify, key_path
 from tacit.errors import BadInput
 from tacit.pareto.baselines import tpe
-from tacit.trainers.dp_sgd import LogisticSGD
-from tacit.trainers.sparse_vector import SparseVector
+from tacit.training.dp_sgd import LogisticSGD
+from tacit.training.sparse_vector import SparseVector
 
 TABLE = pd.DataFrame({"rooms": [3, 4, 5], "garden": ["yes", "no", None], "price": [1.5, 2.0, 2.5]})
 
@@ -163,7 +163,7 @@ def test_a_training_that_was_cut_short_goes_on_with_the_same_parts_alone(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.trainers.secret_search.SecretSearch.find_best", cut)
+        patch.setattr("tacit.training.secret_search.SecretSearch.find_best", cut)
         with pytest.raises(KeyboardInterrupt):
             tacit.train("logistic", X, y, **how, out=tmp_path / "out")
     labels = 1 - y if "y" in change else y

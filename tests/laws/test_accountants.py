@@ -26,8 +26,8 @@ from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.profiles import GaussianProfile, epsilon_at
 from tacit.privacy.run_laws import Fixed, NegativeBinomial
 from tacit.privacy.selection import select
-from tacit.trainers.column_counts import ColumnCounts
-from tacit.trainers.search_cost import SearchCost, make_law
+from tacit.training.column_counts import ColumnCounts
+from tacit.training.search_cost import SearchCost, make_law
 
 logging.set_verbosity(logging.ERROR)
 

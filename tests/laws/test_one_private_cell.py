@@ -22,10 +22,10 @@ from tacit.integrations.sklearn_trained import PrivateClassifier
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 from tacit.run.frames import divide_files
-from tacit.trainers.column_counts import ColumnCounts
-from tacit.trainers.learn import _labels
-from tacit.trainers.private_table import separate_target
-from tacit.trainers.train import train
+from tacit.training.column_counts import ColumnCounts
+from tacit.training.learn import _labels
+from tacit.training.private_table import separate_target
+from tacit.training.train import train
 
 
 def write(path: Path, lines: list[str], ends: str = "\n") -> Path:

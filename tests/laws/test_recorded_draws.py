@@ -23,8 +23,8 @@ from tacit.audit.games import GAMES
 from tacit.audit.recorder import Recorder
 from tacit.methods.registry import METHODS, load
 from tacit.privacy.worst_pair import WorstPair
-from tacit.trainers import SHIPPED, TRAINERS
-from tacit.trainers.descent import DescentTrainer
+from tacit.training import SHIPPED, TRAINERS
+from tacit.training.descent import DescentTrainer
 
 NEAR = 0.002  # how exactly a share is stated
 ENTRIES = list(entries())

@@ -35,8 +35,8 @@ from tacit.methods.registry import METHODS
 from tacit.outsource.curator import PrivateAnswers
 from tacit.pareto import PrivateTest, discover
 from tacit.report.pages.front import write as write_front
-from tacit.trainers import TRAINERS
-from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.training import TRAINERS
+from tacit.training.dp_sgd import LogisticSGD
 
 SECRET, WORD = 0.7182818284590452, "patient-4711-of-room-9"
 SHORT = "0.71828182"

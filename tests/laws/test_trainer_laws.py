@@ -12,9 +12,9 @@ import pytest
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.space import Space
-from tacit.trainers import TRAINERS, load
-from tacit.trainers.descent import DescentTrainer
-from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts, Trainer
+from tacit.training import TRAINERS, load
+from tacit.training.descent import DescentTrainer
+from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts, Trainer
 
 SENTINEL = 0.12345678901
 EPSILONS = np.linspace(0.0, 3.0, 31)

@@ -13,7 +13,7 @@ from tacit.errors import BadInput, MissingExtra
 from tacit.pareto import discover
 from tacit.pareto.baselines import SEARCHES, DrawnSampler, FixedEpsilonSampler, grid, nsga2, search, tpe
 from tacit.space import Float, Int, Space
-from tacit.trainers.random_search import RANDOM
+from tacit.training.random_search import RANDOM
 
 SPACE = Space(Toy().space)
 

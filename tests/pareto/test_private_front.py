@@ -21,7 +21,7 @@ from tacit.pareto.private_front import ObservedTest
 from tacit.privacy.units import TEST as UNIT
 from tacit.run.shards import Shards
 from tacit.space import Space
-from tacit.trainers.dp_sgd import LogisticSGD
+from tacit.training.dp_sgd import LogisticSGD
 
 BUDGET = Budget.approximate(1.0, 1e-6)
 ASKED: dict[str, Any] = {"delta": 1e-6, "trials": 12, "startup": 6, "repeats": 2}

@@ -10,7 +10,7 @@ from shell_parts import tacit
 from tacit.errors import GuaranteeError
 from tacit.planning.training import plan_training
 from tacit.privacy.guarantee import Budget
-from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
+from tacit.training.search_cost import COLUMNS, SearchCost, make_law
 
 TOTAL = Budget.approximate(1.0, 1e-5)
 

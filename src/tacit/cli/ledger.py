@@ -123,7 +123,7 @@ def ledger_show(
 
 def _with_training(ledger: Ledger) -> Room:
     """What is left, a training too, where the ledger takes one."""
-    from tacit.trainers.training_room import largest_training
+    from tacit.training.training_room import largest_training
 
     room, budget = ledger.room(), ledger.budget
     if budget.notion != "approximate":

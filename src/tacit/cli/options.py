@@ -60,7 +60,7 @@ def complete(*known: str) -> Callable[[str], list[str]]:
 
 def algorithm_names(incomplete: str) -> list[str]:
     """The shipped algorithms of `tacit pareto`."""
-    from tacit.trainers import SHIPPED
+    from tacit.training import SHIPPED
 
     return complete(*SHIPPED)(incomplete)
 

@@ -222,7 +222,7 @@ def _algorithm(spec: str | None, named: str | None, table: TableOptions, seed: i
 
         found = import_object(str(spec), "algorithm", "mymodule:algorithm")
         return found() if isinstance(found, type) else found
-    from tacit.trainers import load
+    from tacit.training import load
 
     made = load(named)
     if not hasattr(made, "from_table"):

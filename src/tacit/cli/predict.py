@@ -34,7 +34,7 @@ def predict_command(
     import json
 
     from tacit.data.files import read_table
-    from tacit.trainers.model_files import read_model
+    from tacit.training.model_files import read_model
 
     read = read_model(model, trust=trust)
     rows = read_table(table, read.preparation.schema, spelled=keep or [])

@@ -23,11 +23,11 @@ from tacit.cli.options import (
 )
 from tacit.cli.shell import explain_stop, format_certified, print_result, read_certificate, this_command
 from tacit.errors import choice
-from tacit.trainers import TRAINERS
+from tacit.training import TRAINERS
 
 if TYPE_CHECKING:
     from tacit.privacy.release import Release
-    from tacit.trainers.trained import PublishedModel, Trained
+    from tacit.training.trained import PublishedModel, Trained
 
 LEARNT = "classes or numbers, learnt too"
 CODES = frozenset(
@@ -78,11 +78,11 @@ def train_command(
     from tacit.data.units import number_persons
     from tacit.privacy.guarantee import remarks_on
     from tacit.space import Space
-    from tacit.trainers.learn import rows_of_a_label
-    from tacit.trainers.private_table import settle_schema
-    from tacit.trainers.task import settle_task
-    from tacit.trainers.train import count_runs, train
-    from tacit.trainers.trainer import NUMBERS
+    from tacit.training.learn import rows_of_a_label
+    from tacit.training.private_table import settle_schema
+    from tacit.training.task import settle_task
+    from tacit.training.train import count_runs, train
+    from tacit.training.trainer import NUMBERS
 
     choice("model", model, tuple(TRAINERS))
     target, declared = table.column, table.read_schema()

@@ -12,7 +12,7 @@ from tacit.errors import BadInput, extra, name_type
 from tacit.files import write_file
 from tacit.methods.tuned import Tuned
 from tacit.privacy.release import Release, plain
-from tacit.trainers.trained import PublishedModel, Trained
+from tacit.training.trained import PublishedModel, Trained
 
 if TYPE_CHECKING:
     from mlflow.pyfunc.model import PythonModel

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlflow.pyfunc.model import PythonModel
 
-from tacit.trainers.trained import PublishedModel
+from tacit.training.trained import PublishedModel
 
 
 class LoggedModel(PythonModel):
@@ -16,7 +16,7 @@ class LoggedModel(PythonModel):
         self.model = model
 
     def load_context(self, context: Any) -> None:
-        from tacit.trainers.model_files import read_model
+        from tacit.training.model_files import read_model
 
         if self.model is None:
             self.model = read_model(context.artifacts["model"])

@@ -30,7 +30,7 @@ SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")
 class DrawnSampler(JointSampler):
     """Random search by a table of distributions, such as an algorithm's ``random``; uniform on the space without one.
 
-    Each entry draws from a generator. The paper's tables are in tacit.trainers.random_search; where a range is
+    Each entry draws from a generator. The paper's tables are in tacit.training.random_search; where a range is
     wider than the space (learning rates on adult), a value beyond it is moved to its edge.
     """
 

@@ -77,7 +77,7 @@ def discover(
     the points there are, a front that no ledger has recorded. So does a trial that a killed process left running, until
     ``take_over=True``.
 
-    >>> from tacit.trainers.sparse_vector import SparseVector
+    >>> from tacit.training.sparse_vector import SparseVector
     >>> front = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
     >>> front.at(epsilon=50.0).epsilon <= 50.0, front.guarantee.kind
     (True, 'none')

@@ -14,9 +14,9 @@ from tacit.errors import GuaranteeError, count
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.run_laws import chance_of_top
 from tacit.privacy.units import TABLE
-from tacit.trainers.baseline import divide_mu
-from tacit.trainers.search_cost import COLUMNS, SearchCost, make_law
-from tacit.trainers.train import LOUD, ONE_RUN, SHARES
+from tacit.training.baseline import divide_mu
+from tacit.training.search_cost import COLUMNS, SearchCost, make_law
+from tacit.training.train import LOUD, ONE_RUN, SHARES
 
 TOP = 0.05  # of the space: what counts as a good setting
 

@@ -17,9 +17,9 @@ from tacit.audit.games.fronts import sparse_vector_answers
 from tacit.audit.play import run_game
 from tacit.errors import BadInput
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.trainers.lots import LotSettings
-from tacit.trainers.output_perturbation import OutputPerturbation
-from tacit.trainers.sparse_vector import SparseVector
+from tacit.training.lots import LotSettings
+from tacit.training.output_perturbation import OutputPerturbation
+from tacit.training.sparse_vector import SparseVector
 
 # Runs of the sound game and of the broken one, and how much of the claim the sound one must show.
 BY_SOURCE = {

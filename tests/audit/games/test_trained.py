@@ -10,8 +10,8 @@ from tacit.audit.games import find_game
 from tacit.audit.games.one_run import OneRun
 from tacit.audit.play import run_game
 from tacit.privacy.profiles import GaussianProfile, tabulate
-from tacit.trainers.search_cost import SearchCost
-from tacit.trainers.trainer import Base
+from tacit.training.search_cost import SearchCost
+from tacit.training.trainer import Base
 
 
 def test_a_whole_search_keeps_its_claim() -> None:

@@ -16,7 +16,7 @@ from tacit.space import Array, Float, Params
 
 def sparse_vector(queries: int = 9) -> Game:
     """The sparse vector technique that stops at its first "yes": where it stopped, which is all that it tells."""
-    from tacit.trainers.sparse_vector import SparseVector
+    from tacit.training.sparse_vector import SparseVector
 
     svt = SparseVector(queries, yes=1)
     params = {"b": float(svt.epsilons([{"b": 1.0, "C": 1}], 0.0)[0]) / 2.0, "C": 1}
@@ -36,7 +36,7 @@ def sparse_vector(queries: int = 9) -> Game:
 
 def sparse_vector_answers(truth: Any, params: Params, noise: Source) -> Any:
     """The answers (runs, queries) as ``SparseVector.utility`` draws them, in the same order; a test compares them."""
-    from tacit.trainers import sparse_vector as shipped
+    from tacit.training import sparse_vector as shipped
 
     b1, b2 = shipped._split(params)
     rho = noise.laplace(np.zeros((len(truth), 1)), b1)
@@ -46,7 +46,7 @@ def sparse_vector_answers(truth: Any, params: Params, noise: Source) -> Any:
 
 def output_perturbation(records: int = 200) -> Game:
     """Weights published with noise: one record pulls them to the one side, then to the other."""
-    from tacit.trainers.output_perturbation import OutputPerturbation
+    from tacit.training.output_perturbation import OutputPerturbation
 
     params, made = {"gamma": 0.02, "sigma": 0.5}, OutputPerturbation.turn_record(records)
     (pair,) = OutputPerturbation.worst_pairs(records)
@@ -67,7 +67,7 @@ def output_perturbation(records: int = 200) -> Game:
 
 def dp_mlp() -> Game:
     """A perceptron by DP-SGD with all records in every lot: the label of one record with a long gradient is turned."""
-    from tacit.trainers.dp_mlp import Network, Perceptron
+    from tacit.training.dp_mlp import Network, Perceptron
 
     # With two classes, turning the label turns the gradient of the record round. It is clipped from both sides. The
     # others cancel out, in pairs. The start is public, so the attacker knows which way the record pulls.

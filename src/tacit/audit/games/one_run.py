@@ -74,7 +74,7 @@ def observed_canaries(canaries: int = 128, mu: float = 4.0) -> OneRun:
 
 def dp_sgd_canaries(canaries: int = 256) -> OneRun:
     """One model whose training records are all canaries, each with a feature of its own and a label by its coin."""
-    from tacit.trainers.dp_sgd import LogisticSGD
+    from tacit.training.dp_sgd import LogisticSGD
 
     params, delta = {"epochs": 8, "lot": canaries // 4, "rate": 1e-3, "variance": 0.5, "clip": 1.0}, DELTA
     X = 100.0 * np.eye(canaries)

@@ -101,7 +101,7 @@ def private_answers(queries: int = 4) -> Game:
 
 def dp_sgd() -> Game:
     """DP-SGD on the whole data set as one lot: the label of one record with a long gradient is turned."""
-    from tacit.trainers.dp_sgd import LogisticSGD
+    from tacit.training.dp_sgd import LogisticSGD
 
     params = {"epochs": 4, "lot": 8, "rate": 1e-3, "variance": 4.0, "clip": 1.0}
     X = np.zeros((8, 1))

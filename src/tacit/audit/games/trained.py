@@ -27,12 +27,12 @@ from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.units import TABLE
 from tacit.run.private_state import PrivateState
 from tacit.space import Float, Int, Params
-from tacit.trainers.descent import LOGISTIC_LOTS
-from tacit.trainers.learn import declared_preparation
-from tacit.trainers.private_table import DividedTable, identify_table
-from tacit.trainers.search_cost import SearchCost, make_law
-from tacit.trainers.train import ONE_RUN, SHARES, Training, train
-from tacit.trainers.trainer import CLASSES, Base, EncodedRows, Facts
+from tacit.training.descent import LOGISTIC_LOTS
+from tacit.training.learn import declared_preparation
+from tacit.training.private_table import DividedTable, identify_table
+from tacit.training.search_cost import SearchCost, make_law
+from tacit.training.train import ONE_RUN, SHARES, Training, train
+from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
 ROWS, RUNS = 1800, 10
 CUT, LEAST = 1.35, -4.0  # c, and the outcome below which all score alike

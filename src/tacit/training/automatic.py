@@ -1,0 +1,146 @@
+"""The default trainer: linear, additive or both, by how many rows there are for each column at the budget's noise.
+
+    x    rows per column, n mu / d (see ``Facts``)
+
+Where x is small a linear model is all that the noise leaves; where it is large an additive model sees more. Between
+them both are trained, each with half of the squared mu, and the mean of their log odds, or numbers, is released.
+Proof: docs/proofs/private-training.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.privacy.noise import Source
+from tacit.privacy.profiles import GaussianProfile, Profile
+from tacit.privacy.worst_pair import WorstPair
+from tacit.space import Choice, Params
+from tacit.training.descent import LOGISTIC, RIDGE
+from tacit.training.ebm import COUNTS, EBM, EBM_NUMBERS
+from tacit.training.linear_losses import link
+from tacit.training.starts import FEATURES
+from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts, Model
+from tacit.training.worst_pairs import FAR, replace_row
+
+FEW, MANY = 40.0, 400.0  # x below which a linear model is trained alone, and from which an additive one is
+LINEAR, BOTH, ADDITIVE = "linear", "linear and additive", "additive"
+MODELS = (LINEAR, BOTH, ADDITIVE)
+
+
+@dataclass(frozen=True)
+class MeanScores:
+    """The mean of models: of their log odds, or of the numbers that they predict."""
+
+    __released__ = True
+
+    models: tuple[Model, ...]
+    task: str
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities of the classes (n, k), or predicted targets (n, 1)."""
+        each = np.stack([model.scores(X) for model in self.models])
+        if self.task == NUMBERS:
+            return np.asarray(each.mean(axis=0))
+        odds = np.log(np.maximum(each, 1e-300)).mean(axis=0)
+        return link(odds[:, 1:] - odds[:, :1] if odds.shape[1] == 2 else odds, self.task)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "mean", "task": self.task, "models": [model.to_json() for model in self.models]}  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class AutomaticTrainer:
+    """A linear model, an additive one, or the mean of both.
+
+    Guarantee. Each training costs at most the base profile that it was calibrated for, one training record replaced:
+    two trainings of mu / sqrt(2) each compose to one of mu. Nothing is assumed of floating point.
+    Follows. docs/proofs/private-training.md.
+    """
+
+    assumptions: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[str, ...]] = ()
+    persons: ClassVar[bool] = True
+    linear: Any
+    additive: Any
+
+    @property
+    def task(self) -> str:
+        return str(self.linear.task)
+
+    @property
+    def name(self) -> str:
+        return "automatic model" if self.task == CLASSES else "automatic model, numbers"
+
+    def space(self, facts: Facts) -> Mapping[str, Any]:
+        """Which model; its own settings are its defaults."""
+        return {"model": Choice(MODELS)}
+
+    def defaults(self, facts: Facts, base: Base) -> Params:
+        x = facts.rows_per_column(base.mu)
+        return {"model": LINEAR if x < FEW else BOTH if x < MANY else ADDITIVE}
+
+    def calibrate(self, params: Params, facts: Facts, base: Base) -> tuple[tuple[Any, Any], ...]:
+        """Trainers with their settings, which compose to ``base``."""
+        chosen = {LINEAR: (self.linear,), BOTH: (self.linear, self.additive), ADDITIVE: (self.additive,)}
+        trainers = chosen[str(params["model"])]
+        share = Base(base.mu / math.sqrt(len(trainers)), base.table)
+        return tuple((t, t.calibrate(t.defaults(facts, share), facts, share)) for t in trainers)
+
+    def profile(self, settings: tuple[tuple[Any, Any], ...]) -> Profile:
+        return GaussianProfile(math.hypot(*(s.mu for _, s in settings)))
+
+    def train(self, rows: EncodedRows, settings: tuple[tuple[Any, Any], ...], facts: Facts, noise: Source) -> Model:
+        models: tuple[Model, ...] = tuple(t.train(rows, s, facts, noise) for t, s in settings)
+        return models[0] if len(models) == 1 else MeanScores(models, self.task)
+
+    def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
+        """A row whose target turns round, with both trainings so slow that no residual fades."""
+        slow = AutomaticTrainer(
+            _Set(self.linear, {"steps": 20, "rate": 1e-6, "clip": 0.1}),
+            _Set(self.additive, {"rounds": 6, "rate": 0.7, "leaves": 3, "clip": 0.35}),
+        )
+        far, other = (FAR, FAR), 0.0 if self.task == CLASSES else -1.0
+        shares = {LINEAR: 1 - FEATURES, BOTH: 1 - (FEATURES + COUNTS) / 2, ADDITIVE: 1 - COUNTS}
+        return tuple(
+            replace_row(
+                slow,
+                base,
+                {"model": model},
+                ((far, 1.0), (far, other)),
+                about=f"{model}; the target of a row turns round",
+                outputs=2 if self.task == CLASSES else 1,
+                share=math.sqrt(share),
+            )
+            for model, share in shares.items()
+        )
+
+
+@dataclass(frozen=True)
+class _Set:
+    """A trainer with other defaults."""
+
+    trainer: Any
+    params: Params
+
+    @property
+    def task(self) -> str:
+        return str(self.trainer.task)
+
+    def defaults(self, facts: Facts, base: Base) -> Params:
+        return self.params
+
+    def calibrate(self, params: Params, facts: Facts, base: Base) -> Any:
+        return self.trainer.calibrate(params, facts, base)
+
+    def train(self, rows: EncodedRows, settings: Any, facts: Facts, noise: Source) -> Model:
+        model: Model = self.trainer.train(rows, settings, facts, noise)
+        return model
+
+
+AUTOMATIC, AUTOMATIC_NUMBERS = AutomaticTrainer(LOGISTIC, EBM), AutomaticTrainer(RIDGE, EBM_NUMBERS)

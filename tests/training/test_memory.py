@@ -1,0 +1,107 @@
+"""Too little memory is said in a type of ours, with what was spent; who has more goes on and pays nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from train_parts import BUDGET, table
+
+from tacit.errors import TacitError
+from tacit.privacy.guarantee import Budget
+from tacit.privacy.ledger import Ledger
+from tacit.training.descent import DescentTrainer
+from tacit.training.private_table import DividedTable
+from tacit.training.runs import TRIES
+from tacit.training.train import train
+
+
+class Hungry(DescentTrainer):
+    """Asks for more memory than there is, but for the rehearsal's made-up rows, which are few."""
+
+    def train(self, rows: Any, settings: Any, facts: Any, noise: Any) -> Any:
+        if facts.records > 200 and "TACIT_TEST_MEMORY" not in os.environ:
+            raise MemoryError(f"Unable to allocate {rows.X[0]}")
+        return super().train(rows, settings, facts, noise)
+
+
+def open_ledger(folder: Path) -> Ledger:
+    return Ledger.open(folder / "l.db", "set", Budget.approximate(9.0, 1e-3), composition="basic")
+
+
+@pytest.mark.parametrize("where", ["run", "encoding"])
+def test_too_little_memory_says_what_was_spent_and_more_of_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fail(*given: Any) -> Any:
+        raise MemoryError
+
+    ledger = open_ledger(tmp_path)
+    options: dict[str, Any] = {"target": "ill", "budget": BUDGET, "progress": False, "ledger": ledger}
+    with monkeypatch.context() as patch:
+        if where == "encoding":
+            patch.setattr(DividedTable, "encode", fail)
+        for _ in range(TRIES + 1):  # it is no fault of the run
+            with pytest.raises(
+                TacitError, match=r"too little memory.*entry 1 of ledger 'set', was paid.*not paid"
+            ) as e:
+                train(Hungry(), table(), **options, out=tmp_path / "out")
+            assert e.value.spent
+            assert "allocate" not in str(e.value)
+            assert e.value.__context__ is None
+    monkeypatch.setenv("TACIT_TEST_MEMORY", "1")
+    train(Hungry(), table(), **options, out=tmp_path / "out")
+    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
+
+
+def test_without_a_folder_it_says_that_nothing_is_kept() -> None:
+    with pytest.raises(TacitError, match=r"which no ledger counts, was paid.*Without out= nothing is kept"):
+        train(Hungry(), table(), target="ill", budget=BUDGET, progress=False)
+
+
+def test_before_anything_is_paid_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any, **options: Any) -> Any:
+        raise MemoryError
+
+    ledger = open_ledger(tmp_path)
+    monkeypatch.setattr(Ledger, "charge", fail)
+    with pytest.raises(TacitError, match=r"too little memory.*Nothing was spent") as caught:
+        train(Hungry(), table(), target="ill", budget=BUDGET, progress=False, ledger=ledger, out=tmp_path / "out")
+    assert caught.value.spent is False
+    assert ledger.entries() == []
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from train_parts import BUDGET, table
+from tacit.privacy.ledger import Ledger
+from tacit.training.descent import DescentTrainer
+from tacit.training.train import train
+class Large(DescentTrainer):
+    def train(self, rows, settings, facts, noise):
+        if facts.records > 200:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().train(rows, settings, facts, noise)
+ledger = Ledger.open({folder!r} + "/l.db", "set")
+try:
+    train(Large(), table(), target="ill", budget=BUDGET, progress=False, ledger=ledger, out={folder!r} + "/out")
+except Exception as error:
+    print(type(error).__name__, error.spent, error)
+"""
+
+
+def test_a_training_that_is_killed_again_and_again_says_so_at_last(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    command = [sys.executable, "-c", KILLED.format(tests=str(Path(__file__).parents[1]), folder=str(tmp_path))]
+    for _ in range(TRIES):
+        assert subprocess.run(command, capture_output=True).returncode == -signal.SIGKILL
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("TacitError True every run failed")
+    assert f"It was killed {TRIES} times, as by a limit on memory or time" in said
+    assert sum(e.kind == "charge" for e in ledger.entries()) == 1
