@@ -7,6 +7,7 @@ columns, scores, private answers) is listed at the end.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import math
 import pkgutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from recorded_draws import Losses
 from registered_metrics import metric_pairs
 from registered_parts import PARTS
@@ -54,11 +56,33 @@ class Entry:
     pairs: Callable[[], list[WorstPair] | str]
 
     @property
-    def needs_torch(self) -> bool:
-        return self.kind == "trainer" and self.name.startswith("torch")
+    def lacks(self) -> tuple[str, ...]:
+        """Libraries that it needs and this machine lacks."""
+        return lacks(self.name) if self.kind == "trainer" else ()
+
+    @property
+    def marks(self) -> tuple[pytest.MarkDecorator, ...]:
+        return marks(self.name) if self.kind == "trainer" else ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+def needs(trainer: str) -> tuple[str, ...]:
+    """Libraries beyond those of the tests that a trainer says it needs."""
+    return tuple(getattr(load(trainer), "needs", ()))
+
+
+def lacks(trainer: str) -> tuple[str, ...]:
+    return tuple(name for name in needs(trainer) if importlib.util.find_spec(name) is None)
+
+
+def marks(trainer: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Of a test of a trainer: slow, and skipped where what it needs is not installed; none if it needs nothing."""
+    if not needs(trainer):
+        return ()
+    lacking = " and ".join(lacks(trainer))
+    return pytest.mark.slow, pytest.mark.skipif(bool(lacking), reason=f"needs {lacking}: make peers")
 
 
 def leaves(kind: type) -> set[type]:

@@ -38,14 +38,12 @@ ROWS = 400
 
 
 FAR = -1e30  # below every t that is asked
-Cells = tuple[
-    tuple[Any, Any], tuple[Any, Any]
-]  # what half the rows hold and the other half, and one row on either side
+Cells = tuple[tuple[Any, ...], tuple[Any, Any]]  # what the rows hold, as many each; and one row on either side
 
 
-def learn(columns: list[Cells], task: str, side: int, noise: Any) -> Any:
+def learn(columns: list[Cells], task: str | None, side: int, noise: Any) -> Any:
     """Columns, the target last; one row is replaced."""
-    cells = [[here] * (ROWS // 2) + [there] * (ROWS // 2) for (here, there), _ in columns]
+    cells = [[value for value in held for _ in range(ROWS // len(held))] for held, _ in columns]
     for column, (_, sides) in zip(cells, columns, strict=True):
         column[0] = sides[side]
     *features, target = cells
@@ -61,6 +59,8 @@ def columns() -> list[WorstPair]:
     kinds: list[Cells] = [((0.5, 700.0), (FAR, "west")), words, (dates, (day, 7.0))]
     labels: Cells = (("yes", "no"), ("yes", "no"))
     same: list[Cells] = [((0.5, 700.0), (FAR, -FAR))] * 3
+    many: Cells = ((FAR, "x", *map(float, range(38))), (FAR, "x"))  # too many numbers to be labels
+    few: Cells = (("yes", "no", "no", 7.0), ("yes", 7.0))
     claim = Budget.gdp(LEARNT.columns)
     about = "in every column a row changes its cell"
     kept, rows = math.sqrt(0.925), math.sqrt(0.9)  # labels cost all of theirs
@@ -82,6 +82,17 @@ def columns() -> list[WorstPair]:
             claim,
             partial(learn, [*same, same[0]], NUMBERS),
             rows,
+        ),
+        WorstPair(
+            f"{about}, of kind or word; the target shows that it is a number",
+            claim,
+            partial(learn, [*kinds, many], None),
+        ),
+        WorstPair(
+            f"{about}, of kind or word; the target shows that it is a class",
+            claim,
+            partial(learn, [*kinds, few], None),
+            math.sqrt((3 + 1.1) / 5),  # of two columns' share it takes the kinds' tenth, and its labels
         ),
     ]
 

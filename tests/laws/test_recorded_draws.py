@@ -8,7 +8,6 @@ Exact: nothing here is a matter of chance. What was found stands in docs/recorde
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 from recorded_draws import losses_of, record, stopping_loss
 from registered import BASE, BUDGETS, Entry, entries, of_front_algorithm, of_method, of_trainer, play_game
-from spent_table import NEEDS_TORCH, read_page, rows_of
+from spent_table import read_page, rows_of
 
 from tacit.audit.games import GAMES
 from tacit.audit.recorder import Recorder
@@ -29,10 +28,6 @@ from tacit.training.descent import DescentTrainer
 NEAR = 0.002  # how exactly a share is stated
 ENTRIES = list(entries())
 REMEDY = "write docs/recorded-draws.md anew: PYTHONPATH=tests python -m spent_table"
-without_torch = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "opacus")),
-    reason="needs torch and Opacus: pip install 'tacit[torch]'",
-)
 
 
 def hold(entry: Entry) -> None:
@@ -44,15 +39,10 @@ def hold(entry: Entry) -> None:
             assert row.share == pytest.approx(row.stated, abs=NEAR), f"{about}: another share of the claim than stated"
 
 
-@pytest.mark.parametrize(
-    "entry", [pytest.param(e, marks=(without_torch, pytest.mark.slow) * e.needs_torch) for e in ENTRIES], ids=str
-)
+@pytest.mark.parametrize("entry", [pytest.param(e, marks=e.marks) for e in ENTRIES], ids=str)
 def test_what_is_spent_is_what_is_claimed_and_what_the_page_says(entry: Entry) -> None:
     hold(entry)
     said = [line for line in read_page() if line[:2] == (entry.kind, entry.name)]
-    if entry.needs_torch:
-        assert [line[2] for line in said] == [NEEDS_TORCH], REMEDY
-        return
     rows = rows_of(entry)
     assert [line[:4] for line in said] == [row.words[:4] for row in rows], REMEDY
     for line, row in zip(said, rows, strict=True):

@@ -21,6 +21,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from registered import marks
 from shell_parts import tacit as tacit_command
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -35,8 +36,9 @@ from tacit.methods.registry import METHODS
 from tacit.outsource.curator import PrivateAnswers
 from tacit.pareto import PrivateTest, discover
 from tacit.report.pages.front import write as write_front
-from tacit.training import TRAINERS
+from tacit.training import TRAINERS, load
 from tacit.training.dp_sgd import LogisticSGD
+from tacit.training.trainer import NUMBERS
 
 SECRET, WORD = 0.7182818284590452, "patient-4711-of-room-9"
 SHORT = "0.71828182"
@@ -201,10 +203,8 @@ def declared(numbers: bool) -> tacit.Schema:
 
 def trained(name: str) -> Callable[[Path], list[Any]]:
     def run(folder: Path) -> list[Any]:
-        if name.startswith("torch"):
-            pytest.importorskip("opacus")
         frame, labels = protected()
-        numbers = name == "ridge" or name.endswith("-numbers")
+        numbers = load(name).task == NUMBERS
         target = np.where(labels == "no", 0.25, SECRET) if numbers else labels
         asked: dict[str, Any] = {"budget": BUDGET, "runs": 2, "schema": declared(numbers), "progress": False}
         paying = tacit.Ledger.open(folder / "l.db", "table", tacit.Budget.approximate(9.0, 1e-2), composition="basic")
@@ -326,6 +326,7 @@ CASES: dict[str, Callable[[Path], list[Any]]] = {
     "objectives that fail": failing,
 }
 NUMBERS_ALONE = "is made of public numbers and meets no record"
+MARKS = {f"train, {name}": marks(name) for name in TRAINERS}
 UNWALKED = {  # public names that no case plants a sentinel in, and why
     **dict.fromkeys(("Float", "Int", "Choice", "Space", "compose", "accounting", "plan", "Plan"), NUMBERS_ALONE),
     "Guarantee": "every release carries one",
@@ -382,7 +383,7 @@ def leaks(run: Callable[[Path], list[Any]], folder: Path) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.slow] * ("torch" in c)) for c in CASES])
+@pytest.mark.parametrize("case", [pytest.param(c, marks=MARKS.get(c, ())) for c in CASES])
 def test_no_record_is_in_anything_that_comes_out(case: str, tmp_path: Path) -> None:
     assert leaks(CASES[case], tmp_path) == []
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from registered import marks
 
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
@@ -34,15 +34,7 @@ def shapes(trainer: Trainer) -> list[Facts]:
     return [Facts(400, 4, trainer.task, k) for k in outputs]
 
 
-NEEDS_TORCH = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "opacus")),
-    reason="needs torch and Opacus: pip install 'tacit[torch]'",
-)
-
-
-@pytest.fixture(
-    params=[pytest.param(n, marks=(NEEDS_TORCH, pytest.mark.slow) * n.startswith("torch")) for n in sorted(TRAINERS)]
-)
+@pytest.fixture(params=[pytest.param(name, marks=marks(name)) for name in sorted(TRAINERS)])
 def trainer(request: pytest.FixtureRequest) -> Trainer:
     found: Trainer = load(request.param)
     return found

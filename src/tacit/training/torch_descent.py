@@ -79,6 +79,7 @@ class TorchTrainer:
     """
 
     assumptions: ClassVar[tuple[str, ...]] = (FLOATS,)
+    needs: ClassVar[tuple[str, ...]] = ("torch", "opacus")
 
     make: Callable[[int, int], Any] | None = None
     task: str = CLASSES
@@ -109,7 +110,7 @@ class TorchTrainer:
 
     def calibrate(self, params: Params, facts: Facts, base: Base) -> TorchSettings:
         """The least noise with which a training stays below ``base``."""
-        for library in ("torch", "opacus"):
+        for library in self.needs:
             extra(library, "torch", PURPOSE)
         n, lot = facts.records, min(int(params["lot"]), facts.records)
         steps = max(1, round(int(params["epochs"]) * n / lot))
