@@ -10,7 +10,6 @@ and may offer
 
     REPEATS: int                    how often, unless asked otherwise; else as often as the kept result, else 5
     THREADS: tuple[int, ...]        run under each of these limits on linear algebra, such as (1, 2); else (1,)
-    ALSO: tuple[str, ...]           modules of tacit that run in processes of their own (see harness/sources.py)
 
     papers/    what papers and methods claim, measured      speed/    ratios to peers      scale/    cost against size
     faults/    what holds when things break

@@ -18,6 +18,7 @@ from benchmarks.harness import sources
 from benchmarks.harness.runner import (
     MEASURED,
     SKIPPED,
+    changes,
     choose_within,
     forget,
     is_current,
@@ -48,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--list",
         action="store_true",
-        help="names, titles, seconds of the last run, and what is stale",
+        help="names, titles, seconds of the last run, what is stale and by which functions",
     )
     made.add_argument("--pages", type=Path, metavar="DIR", help="write results.md, papers.md and scale.md there")
     return made
@@ -70,7 +71,8 @@ def main(words: list[str] | None = None) -> None:
             old = read_result(name, asked.out)
             state = "current" if is_current(name, asked.out, repeats_of(name, asked.out, None)) else "stale"
             shown = state if old.get("figures") else "-"
-            print(f"{name:26} {old.get('seconds', '-'):>8} s  {shown:8} {read_header(name)['TITLE']}")
+            why = ", ".join((changes(name, asked.out) or [])[:3]) if state == "stale" else ""
+            print(f"{name:26} {old.get('seconds', '-'):>8} s  {shown:8} {why or read_header(name)['TITLE']}")
         return
     if not (asked.names or asked.full or asked.within):
         asking.print_help()

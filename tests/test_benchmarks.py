@@ -223,43 +223,123 @@ def test_a_failure_stops_no_other_and_what_is_lacking_is_no_failure(bench: Path)
     assert names == ["number, 1 thread", "threads, 1 thread", "number, 2 threads", "threads, 2 threads"]
     assert [f["value"] for f in document["figures"]] == [5.0, 1.0, 5.0, 2.0]
     assert document["threads"] == [1, 2]
-    assert {"commit", "dirty", "date", "command", "machine", "seconds", "sources"} <= document.keys()
+    assert {"commit", "dirty", "date", "command", "machine", "seconds"} <= document.keys()
     # What this code has measured is not measured again, unless asked or changed.
     assert "unchanged: good" in ran(bench, "good", "lacking").stdout
     assert "measured: good" in ran(bench, "good", "lacking", "--fresh").stdout
     (bench / "benchmarks" / "speed" / "good.py").write_text(GOOD + "# a comment changes no figure\n")
     assert "unchanged: good" in ran(bench, "good", "lacking").stdout
-    (bench / "benchmarks" / "speed" / "good.py").write_text(GOOD + "changed = True\n")
+    (bench / "benchmarks" / "speed" / "good.py").write_text(GOOD.replace("'number'", "'numbers'"))
     assert "measured: good" in ran(bench, "good", "lacking").stdout
 
 
-CLONE = {  # what is in src/tacit of a clone, and whether figures of a benchmark that uses tacit.tune rest on it
-    "__init__.py": (True, "if TYPE_CHECKING:\n    from tacit.tuning import tune\n    from tacit.other import x"),
-    "tuning.py": (True, "def tune():\n    from tacit.lazy import work\n    return load('tacit.named:run')"),
-    "lazy.py": (True, "from tacit import page\nwork = 1"),
-    "named.py": (True, "run = 1"),
-    "other.py": (False, "x = 1"),
-    "page.py": (False, "shows = 1"),
+LIBRARY = """
+import warnings
+from dataclasses import dataclass
+from tacit.rates import RATE
+
+@dataclass
+class Step:
+    "A step."
+    size: float = 2.0
+
+    def scaled(self, by: float) -> float:
+        if by < 0:
+            raise ValueError("by must not be negative")
+        length = self.size * by
+        return length
+
+def work(x: int) -> float:
+    "Does it."
+    return Step().scaled(x) * RATE
+
+def idle() -> int:
+    return 1
+
+def child() -> None:
+    idle_too()
+
+def idle_too() -> int:
+    return 2
+"""
+USER = """
+import subprocess, sys
+from benchmarks import Figure
+from benchmarks.harness.parts import keep_piece
+from tacit.library import work
+TITLE = "User"
+LONG = False
+def run(repeats):
+    line = "import os, signal; from tacit.library import child; child(); os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", line])
+    return [Figure("it", keep_piece("user", {"of": 1}, lambda: work(3)))]
+"""
+EDITS = {  # what is written in place of what, and whether the figures are stale by it
+    "an executed function": ("self.size * by", "self.size + by", True),
+    "a function that ran in a child alone, which was killed": ("return 2", "return 3", True),
+    "a field of the class of an executed method": ("size: float = 2.0", "size: float = 2.5", True),
+    "a constant in another module": ("RATE = 1.5", "RATE = 1.6", True),
+    "a parameter's name": (
+        '(x: int) -> float:\n    "Does it."\n    return Step().scaled(x)',
+        "(y):\n    return Step().scaled(y)",
+        True,
+    ),
+    "the benchmark itself": ("work(3)", "work(4)", True),
+    "a function that did not run": ("return 1", "return 4", False),
+    "a docstring": ('"Does it."', '"Does something."', False),
+    "a message": ("by must not be negative", "by is negative", False),
+    "annotations": ("by: float) -> float", "by: int) -> int", False),
+    "a local's name": ("length", "distance", False),
+    "a comment": ("return length", "return length  # so far", False),
+    "a constant that nothing reads": ("RATE = 1.5", "RATE = 1.5\nOTHER = 2", False),
 }
 
 
-def test_figures_are_stale_if_what_they_rest_on_changed_and_only_then(
+def test_a_figure_is_stale_if_a_function_that_ran_changed_and_only_then(
     bench: Path, load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = load("benchmarks.harness.sources")
+    sources, runner = load("benchmarks.harness.sources"), load("benchmarks.harness.runner")
     monkeypatch.setattr(sources, "ROOT", bench)
     monkeypatch.setattr(sources, "HERE", bench / "benchmarks")
-    (bench / "benchmarks" / "speed" / "user.py").write_text("import tacit\ndef run(repeats): tacit.tune()\n")
-    for name, (_, text) in CLONE.items():
-        (bench / "src" / "tacit" / name).write_text(text)
-    for name, (matters, text) in CLONE.items():
-        before, path = sources.digest("user"), bench / "src" / "tacit" / name
-        path.write_text(f'"""Said otherwise."""\n{text}  # and here')
-        assert sources.digest("user") == before, "words are not code"
-        path.write_text(f"{text}\nmore = 1")
-        assert (sources.digest("user") != before) == matters, name
-    assert sources.digest("user") != sources.digest("user", ["tacit.other"]), "what runs elsewhere is named"
-    assert sources.digest("good") != sources.digest("lacking")
+    files = {"src/tacit/library.py": LIBRARY, "src/tacit/rates.py": "RATE = 1.5\n", "src/tacit/__init__.py": ""}
+    files |= {"benchmarks/speed/user.py": USER}
+
+    def write(changes: dict[str, str]) -> None:
+        for name, text in {**files, **changes}.items():
+            (bench / name).write_text(text)
+        sources.forget()
+
+    def current() -> bool:
+        return bool(runner.is_current("user", bench / "benchmarks" / "results", 5))
+
+    monkeypatch.setenv("PYTHONPATH", str(bench / "src"))
+    write({})
+    assert ran(bench, "user").returncode == 0
+    assert current()
+    for what, (old, new, stale) in EDITS.items():
+        write({name: text.replace(old, new) for name, text in files.items()})
+        assert any(old in text for text in files.values()), what
+        assert current() != stale, what
+    moved, rest = LIBRARY.split("def work(x")
+    write({"src/tacit/library.py": f"from tacit.steps import Step\nfrom tacit.rates import RATE\ndef work(x{rest}"})
+    assert not current(), "a class that is nowhere"
+    (bench / "src" / "tacit" / "steps.py").write_text(moved)
+    sources.forget()
+    assert current(), "code that only moved"
+    (bench / "src" / "tacit" / "steps.py").unlink()
+    write({})
+    # a piece that was kept counts, and is made anew when what ran for it has changed
+    assert "measured: user" in ran(bench, "user", "good", "--fresh").stdout
+    piece = next((bench / "benchmarks" / "parts" / "user").glob("*.json"))
+    assert any(name.endswith(":Step.scaled") for name in json.loads(piece.read_text())["executed"])
+    write({"src/tacit/library.py": LIBRARY.replace("self.size * by", "self.size + by")})
+    assert not current()
+    assert ran(bench, "user").returncode == 0
+    assert kept(bench, "user")["figures"][0]["value"] == 7.5
+    assert ran(bench, "user").returncode == 0
+    assert runner.changes("user", bench / "benchmarks" / "results") == [], "what ran for a piece kept earlier counts"
+    (bench / "benchmarks" / "results" / "executed" / "user.txt").unlink()
+    assert not current(), "nobody knows what ran"
 
 
 def test_skipping_keeps_what_was_measured_before(bench: Path) -> None:

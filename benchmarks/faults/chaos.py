@@ -26,7 +26,6 @@ from benchmarks.faults._report import Report
 TITLE = "Faults injected into ledger, curator, tune and train, and promises that did not hold"
 LONG = True
 REPEATS = 1
-ALSO = ("tacit.cli.main", "tacit.cli.tune")
 SECONDS = 500  # parts finish what they began then, and begin nothing more
 GOAL = 4000
 SEED = 20

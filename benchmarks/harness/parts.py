@@ -1,7 +1,8 @@
 """Long measurements kept piece by piece: a second run goes on where the first one stopped.
 
 A piece is one JSON value under ``benchmarks/parts/NAME`` (or the folder TACIT_PARTS names), named by all that decides
-it. Pieces are not results: they are not in the repository, and deleting the folder measures anew.
+it. Pieces are not results: they are not in the repository, and deleting the folder measures anew. A piece is also made
+anew when a function that ran for it has changed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import executed, sources
+
+ran: dict[str, str] = {}
+"""Functions that ran for pieces that were made earlier."""
+
 
 def folder() -> Path:
     return Path(os.environ.get("TACIT_PARTS", str(Path(__file__).parents[1] / "parts")))
@@ -24,14 +30,18 @@ def keep_piece(name: str, key: dict[str, Any], work: Callable[[], Any]) -> Any:
     words = json.dumps(key, sort_keys=True)
     path = folder() / name / f"{hashlib.sha256(words.encode()).hexdigest()[:16]}.json"
     if path.exists():
-        os.utime(path)  # it counts to this run too
-        return json.loads(path.read_text())["value"]
+        piece = json.loads(path.read_text())
+        if not sources.changed(piece.get("executed", {"": ""})):
+            os.utime(path)  # it counts to this run too
+            ran.update(piece["executed"])
+            return piece["value"]
     start = time.perf_counter()
-    value = work()
+    with executed.Span() as span:
+        value = work()
     seconds = round(time.perf_counter() - start, 1)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps({"key": key, "seconds": seconds, "value": value}))
+    draft.write_text(json.dumps({"key": key, "seconds": seconds, "value": value, "executed": span.ran}))
     draft.replace(path)
     return value
 

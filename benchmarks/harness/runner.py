@@ -21,16 +21,16 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks import Figure, Missing
-from benchmarks.harness import machine, parts, sources
+from benchmarks.harness import executed, machine, parts, sources
 
 DEFAULT_REPEATS = 5
 MEASURED, FAILED, SKIPPED = 0, 1, 3
 
 
 def read_header(name: str) -> dict[str, Any]:
-    """What a benchmark says of itself (TITLE, LONG, REPEATS, THREADS, ALSO), read without running it."""
+    """What a benchmark says of itself (TITLE, LONG, REPEATS, THREADS), read without running it."""
     tree = ast.parse(sources.path_of(name).read_text())
-    said = {"TITLE": name, "LONG": False, "REPEATS": None, "THREADS": (1,), "ALSO": ()}
+    said = {"TITLE": name, "LONG": False, "REPEATS": None, "THREADS": (1,)}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in said:
             said[node.targets[0].id] = ast.literal_eval(node.value)
@@ -51,14 +51,18 @@ def repeats_of(name: str, out: Path, asked: int | None) -> int:
 
 
 def is_current(name: str, out: Path, repeats: int) -> bool:
-    """Whether the kept figures were measured by the code as it is, as often as now asked."""
+    """Whether the functions that ran for the kept figures are as they were, and they ran as often as now asked."""
     old = read_result(name, out)
-    return bool(old.get("figures")) and (old.get("sources"), old["repeats"]) == (digest(name), repeats)
+    return bool(old.get("figures")) and old["repeats"] == repeats and changes(name, out) == []
 
 
-def digest(name: str) -> str:
-    """A digest of the code that decides a benchmark's figures."""
-    return sources.digest(name, read_header(name)["ALSO"])
+def changes(name: str, out: Path) -> list[str] | None:
+    """The functions that ran for the kept figures and have changed since; None if nobody knows what ran."""
+    try:
+        lines = (out / "executed" / f"{name}.txt").read_text().split("\n")
+    except OSError:
+        return None
+    return sources.changed(dict(line.split(" ") for line in lines if line))
 
 
 def run_limited(module: ModuleType, repeats: int, only: int | None) -> tuple[list[Figure], list[int]]:
@@ -78,12 +82,13 @@ def run_limited(module: ModuleType, repeats: int, only: int | None) -> tuple[lis
 
 def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | None = None) -> int:
     """Run one here, write its JSON; how it ended. A failure is left to rise."""
+    executed.begin()
     module, out = importlib.import_module(sources.module_of(name)), out.resolve()
     repeats = repeats_of(name, out, repeats)
     print(f"{name}: {module.TITLE}", flush=True)
     command = f"python -m benchmarks {name} --repeats {repeats}" + (f" --threads {threads}" if threads else "")
     about: dict[str, Any] = {"name": name, "title": module.TITLE, "command": command, "repeats": repeats}
-    about |= {"commit": machine.commit(), "dirty": machine.dirty(), "sources": digest(name)}
+    about |= {"commit": machine.commit(), "dirty": machine.dirty()}
     about |= {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine.machine()}
     start, since = time.perf_counter(), time.time() - 1.0  # clocks of file systems are coarse
     watch = machine.LoadWatch()
@@ -97,6 +102,9 @@ def measure(name: str, out: Path, *, repeats: int | None = None, threads: int | 
     seconds = round(time.perf_counter() - start, 1)
     about |= {"others": watch.others()}
     about |= {"seconds": seconds, "threads": limits, "made_of": parts.count_pieces(name, since)}
+    ran = out / "executed" / f"{name}.txt"
+    ran.parent.mkdir(parents=True, exist_ok=True)
+    ran.write_text("".join(f"{of} {digest}\n" for of, digest in sorted((parts.ran | executed.executed()).items())))
     _write(out, {**about, "figures": [asdict(f) for f in figures]})
     for f in figures:
         print(f"  {f.name}: {f.value:.4g} {f.unit}  {f.against}", flush=True)

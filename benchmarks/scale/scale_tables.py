@@ -26,7 +26,6 @@ from tacit.methods.observed import confirmations
 TITLE = "Scale: tables of millions of rows in folders of Parquet, from the shell"
 LONG = True
 REPEATS = 1
-ALSO = ("tacit.cli.tune", "tacit.integrations.table_parts", "tacit.run.dask_engine")
 
 FILES, SMALL, LARGE = 20, 5_000_000, 20_000_000
 FEW = 4  # trials of the largest table and of comparisons

@@ -28,7 +28,6 @@ from tacit.outsource.curator.tokens import Tokens
 
 TITLE = "The curator's service: 50 modelers at once; a table of 1,000,000 x 10"
 LONG = True
-ALSO = ("tacit.cli.curator", "tacit.cli.modeler")  # run in processes of their own
 REPEATS = 1
 
 MODELERS, QUERIES = 50, 60
