@@ -14,7 +14,9 @@ from tacit.training.sparse_vector import SparseVector
 def main() -> None:
     algorithm = SparseVector()
     print("Testing 48 settings, 4 runs each; epsilon is computed, only the utility is modelled.")
-    front = tacit.pareto.discover(algorithm, delta=0.0, trials=48, repeats=4, reference=(100.0, 1.0), progress=True)
+    front = tacit.pareto.discover(
+        algorithm, delta=0.0, trials=48, repeats=4, reference=(100.0, 1.0), progress=True
+    ).value
     print(front)
 
     print("\nWhat does epsilon = 50 buy?")

@@ -143,7 +143,7 @@ def front(side: Any, recorder: Recorder) -> Any:
             return side
 
     private = PrivateTest(Budget.gdp(1.0), noise=recorder)
-    return discover(Algorithm(), delta=0.0, trials=4, startup=4, repeats=2, private=private).to_json()["tested"]
+    return discover(Algorithm(), delta=0.0, trials=4, startup=4, repeats=2, private=private).value.to_json()["tested"]
 
 
 def training(name: str) -> Attack:

@@ -42,7 +42,7 @@ def searched(accounting: str) -> list[tuple[dict[str, Any], float]]:
         reference=REFERENCE,
         repeats=RUNS,
         progress=False,
-    )
+    ).value
     return [(dict(p.params), p.error) for p in front.tested]
 
 

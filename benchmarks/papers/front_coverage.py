@@ -119,7 +119,7 @@ def make_front(number: int, private: bool, repeats: int) -> tuple[Training, Fron
         deviation = float(np.exp(draw.uniform(np.log(0.003), np.log(0.03))))  # of a trial's mean
         mu = math.sqrt(TRIALS) / (algorithm.records * deviation)
         about["private"] = PrivateTest(tacit.Budget.gdp(mu), noise=tacit.Simulation(number))
-    return algorithm, discover(algorithm, **about)
+    return algorithm, discover(algorithm, **about).value
 
 
 def ask(algorithm: Training, front: Front) -> dict[str, list[tuple[bool, float]]]:

@@ -66,7 +66,9 @@ def random_set(kind: type, seed: int, many: int, runs: int) -> float:
 
 
 def found_by_dpareto(kind: type, trials: int, runs: int) -> float:
-    front = discover(algorithm(kind), delta=DELTA, trials=trials, startup=STARTUP, reference=REFERENCE, repeats=runs)
+    front = discover(
+        algorithm(kind), delta=DELTA, trials=trials, startup=STARTUP, reference=REFERENCE, repeats=runs
+    ).value
     return float(front.hypervolume(REFERENCE))
 
 

@@ -79,7 +79,7 @@ def searched(name: str, seed: int) -> Values:
         return drawn(seed)
     sampler = samplers()[name](seed)
     asked: dict[str, Any] = {"delta": DELTA, "trials": POINTS, "reference": REFERENCE, "repeats": RUNS, "seed": seed}
-    return [(p.epsilon, p.error) for p in discover(algorithm(), sampler=sampler, **asked).tested]
+    return [(p.epsilon, p.error) for p in discover(algorithm(), sampler=sampler, **asked).value.tested]
 
 
 def drawn(seed: int) -> Values:

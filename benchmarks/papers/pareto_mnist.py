@@ -43,7 +43,7 @@ def algorithm(name: str) -> Network:
 
 def dpareto(name: str) -> list[tuple[float, float]]:
     asked: dict[str, Any] = {"trials": POINTS, "startup": STARTUP, "reference": REFERENCE}
-    return [(p.epsilon, p.error) for p in discover(algorithm(name), delta=DELTA, **asked).tested]
+    return [(p.epsilon, p.error) for p in discover(algorithm(name), delta=DELTA, **asked).value.tested]
 
 
 def random(name: str, seed: int) -> list[tuple[float, float]]:

@@ -110,7 +110,7 @@ def searched(name: str, seed: int, reference: tuple[float, float]) -> list[float
     most, sampler = searches()[name]
     asked: dict[str, Any] = {"trials": most, "reference": reference, "seed": seed}
     algorithm = NoDraws() if name == NOISELESS else SVT
-    return list(curve(discover(algorithm, delta=0.0, sampler=sampler(seed, reference), **asked), reference))
+    return list(curve(discover(algorithm, delta=0.0, sampler=sampler(seed, reference), **asked).value, reference))
 
 
 def fewest(truth: np.ndarray, reference: tuple[float, float]) -> int:
@@ -143,7 +143,7 @@ def run(repeats: int) -> list[Figure]:
         )
         figures += _against_random(where, curves, best)
     for k in (3, 4):
-        points = discover(SVT, delta=0.0, trials=k * k, sampler=grid(SPACE, k))
+        points = discover(SVT, delta=0.0, trials=k * k, sampler=grid(SPACE, k)).value
         share = curve(points, REFERENCES[1])[-1] / hypervolume(truth, REFERENCES[1])
         figures.append(Figure(f"grid of {k} per axis, reference (100, 1)", share, "of the exact front"))
     return figures
@@ -186,7 +186,7 @@ def picture(path: str) -> None:
     points = [Point.of(p, e, [1.0 - f]) for p, (e, f) in zip(grid_params, judgements, strict=True) if 0.05 < e < 100]
     exact = Front(tuple(points), SVT.label, 0.0)
     exact = Front(exact.points, SVT.label, 0.0)  # the front alone: the picture has no room for the rest
-    found = discover(SVT, delta=0.0, trials=96, repeats=4, reference=REFERENCES[1])
+    found = discover(SVT, delta=0.0, trials=96, repeats=4, reference=REFERENCES[1]).value
     shown = Front(tuple(p for p in found.points if p.epsilon < 100), SVT.label, 0.0)
     Comparison({"exact, 7,200 points": exact, "DPareto, 96 points": shown}).plot().save(path)
 

@@ -84,7 +84,7 @@ def sparse_vector() -> Example:
     errors = [1 - sparse.SVT.utility(p, seed=i) for i, p in enumerate(drawn)]
     axes = {**NOISE, "low": 1e-2, "high": 1e2, "log": True}, {**BOUND, "low": 1, "high": 30}
     asked: dict[str, Any] = {"delta": 0.0, "trials": 64, "startup": sparse.STARTUP}
-    searches = {r: discover(sparse.SVT, reference=r, **asked).tested for r in sparse.REFERENCES}
+    searches = {r: discover(sparse.SVT, reference=r, **asked).value.tested for r in sparse.REFERENCES}
     fine = [{"b": float(b), "C": C} for b in np.geomspace(1e-2, 1e2, sparse.NOISES) for C in range(1, 31)]
     return Example(
         "sparse vector", sparse.SPACE, axes, (np.geomspace(1e-2, 1e2, MESH), np.arange(1.0, 31.0)),

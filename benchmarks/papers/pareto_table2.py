@@ -57,7 +57,7 @@ def searched(reading: Reading, study: Path) -> Tested:
     """DPareto's points, each kept when it is tested."""
     study.parent.mkdir(parents=True, exist_ok=True)
     asked: dict[str, Any] = {"trials": TRIALS, "startup": STARTUP, "reference": REFERENCE, "repeats": RUNS}
-    front = discover(reading, delta=DELTA, storage=f"sqlite:///{study}", take_over=True, **asked)
+    front = discover(reading, delta=DELTA, storage=f"sqlite:///{study}", take_over=True, **asked).value
     return [(dict(p.params), list(p.runs)) for p in front.tested[:TRIALS] if p.epsilon < REFERENCE[0]]
 
 

@@ -84,7 +84,7 @@ def judge(table: str, search: str, seed: int) -> Judged:
     algorithm, judging = algorithms(table)
     points, runs = budget(seed)
     asked: dict[str, Any] = {"delta": DELTA, "trials": points, "reference": REFERENCE, "repeats": runs, "seed": seed}
-    front = discover(algorithm, sampler=searches()[search](algorithm, seed, points), **asked)
+    front = discover(algorithm, sampler=searches()[search](algorithm, seed, points), **asked).value
     shown, halves = [p for p in front.points if p.epsilon < REFERENCE[0]], RUNS // 2
     seeds = [[10**6 * (seed + 1) + h * 1000 + k for k in range(halves)] for h in range(2)]
     errors = [1 - float(np.mean([judging.utilities(p.params, half) for half in seeds])) for p in shown]

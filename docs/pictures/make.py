@@ -27,7 +27,7 @@ def front() -> None:
     table = load_digits(as_frame=True).frame
     table["odd"] = table.pop("target") % 2
     fronts = [
-        tacit.pareto.discover(load(name).from_table(table, "odd", seed=0), delta=1e-5, trials=40, repeats=5)
+        tacit.pareto.discover(load(name).from_table(table, "odd", seed=0), delta=1e-5, trials=40, repeats=5).value
         for name in ("logistic_sgd", "svm_sgd")
     ]
     tacit.pareto.Comparison(fronts).plot(show="utility").save(HERE / "front.png")

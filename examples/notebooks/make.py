@@ -55,7 +55,7 @@ What does epsilon buy? A front of the sparse vector technique, simulated, so tha
 from tacit.training.sparse_vector import SparseVector
 
 algorithm = SparseVector()
-front = tacit.pareto.discover(algorithm, delta=0.0, trials=24, repeats=4, reference=(100.0, 1.0))
+front = tacit.pareto.discover(algorithm, delta=0.0, trials=24, repeats=4, reference=(100.0, 1.0)).value
 front""",
     "What does epsilon = 50 buy, and what does F1 = 0.5 cost?",
     """print(f"F1 {front.at(epsilon=50.0).utility:.3f} at epsilon 50")

@@ -49,7 +49,7 @@ def main() -> None:
     made = {
         "observed": tacit.tune(losses, SPACE, trials=6, **asked),
         "gibo": tacit.tune(losses, SPACE, trials=3, method="gibo", scan=0, **asked),
-        "front": front.release(),
+        "front": front.value.release(),
         "laplace": tacit.mechanisms.Laplace(1.0, budget=tacit.Budget.pure(1.0)).release(3.0, ledger=paying["mean"]),
     }
     for name, release in made.items():

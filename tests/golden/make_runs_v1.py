@@ -78,7 +78,9 @@ def tune(after: int, *, at: Path = FOLDER, kind: type[tacit.Ledger] = tacit.Ledg
 def front(after: int, *, at: Path = FOLDER) -> Any:
     private = PrivateTest(BUDGET, ledger("tests", at=at))
     storage = f"sqlite:///{at}/study.db"
-    return discover(Algorithm(after), delta=0.0, trials=4, startup=4, private=private, storage=storage, take_over=True)
+    return discover(
+        Algorithm(after), delta=0.0, trials=4, startup=4, private=private, storage=storage, take_over=True
+    ).value
 
 
 def curator(charged: str, *, at: Path = FOLDER) -> tacit.Curator:

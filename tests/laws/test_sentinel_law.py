@@ -150,7 +150,9 @@ def front(private: bool) -> Callable[[Path], list[Any]]:
         X[7, 2] = SECRET
         algorithm = LogisticSGD(X, np.arange(60) % 2, test, answers, classes=(0, 1))
         paid = PrivateTest(BUDGET, ledger(folder)) if private else None
-        found = discover(algorithm, delta=1e-5, trials=4, startup=4, private=paid, storage=f"sqlite:///{folder}/s.db")
+        found = discover(
+            algorithm, delta=1e-5, trials=4, startup=4, private=paid, storage=f"sqlite:///{folder}/s.db"
+        ).value
         found.save(folder / "front.json")
         found.to_csv(folder / "front.csv")
         found.plot().save(folder / "front.svg")

@@ -39,9 +39,8 @@ def test_a_verdict_weighs_both_intervals(
     assert verdict.headline.startswith(words)
 
 
-def test_intervals_are_clipped_to_what_is_possible() -> None:
-    assert format_interval(0.01, 0.03, unit=True) == "0.01 (95%: 0 to 0.04)"
-    assert format_interval(0.01, 0.03) == "0.01 (95%: -0.02 to 0.04)"
+def test_a_score_is_shown_with_the_ends_of_its_interval() -> None:
+    assert format_interval(0.01, (0.0, 0.04)) == "0.01 (95%: 0 to 0.04)"
     assert format_interval(0.5, None) == "0.5"
 
 

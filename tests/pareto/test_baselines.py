@@ -23,7 +23,7 @@ def known(params: list[dict[str, float]]) -> np.ndarray:
 
 
 def test_a_grid_tests_each_of_its_points_once() -> None:
-    front = discover(Toy(), delta=0.0, trials=27, sampler=grid(SPACE, 3))
+    front = discover(Toy(), delta=0.0, trials=27, sampler=grid(SPACE, 3)).value
     assert [p.params for p in front.tested] == SPACE.grid(3)
 
 
@@ -49,7 +49,9 @@ def test_random_search_draws_from_its_table_and_stays_in_the_space() -> None:
 
 def test_the_sweep_works_on_its_targets() -> None:
     targets = [0.3, 1.0, 3.0]
-    front = discover(Toy(), delta=0.0, trials=30, sampler=FixedEpsilonSampler(SPACE, known, targets, startup=9, seed=2))
+    front = discover(
+        Toy(), delta=0.0, trials=30, sampler=FixedEpsilonSampler(SPACE, known, targets, startup=9, seed=2)
+    ).value
     for i, p in enumerate(front.tested[9:], start=9):
         assert targets[i % 3] / 3 <= p.epsilon <= targets[i % 3]
     assert front.at(epsilon=1.0).utility > 0.3
@@ -57,7 +59,7 @@ def test_the_sweep_works_on_its_targets() -> None:
 
 @pytest.mark.parametrize("sampler", [nsga2(1, population=8), tpe(1, startup=8), DrawnSampler(SPACE, seed=1)])
 def test_peers_run_in_the_same_loop(sampler: object) -> None:
-    front = discover(Toy(), delta=0.0, trials=20, sampler=sampler)  # type: ignore[arg-type]
+    front = discover(Toy(), delta=0.0, trials=20, sampler=sampler).value  # type: ignore[arg-type]
     assert len(front.tested) == 20
     assert front.hypervolume() > 0
 
@@ -67,7 +69,7 @@ def test_every_search_has_a_name(name: str) -> None:
     if name == "botorch":
         pytest.importorskip("botorch")
     asked = {"delta": 0.0, "trials": 10}
-    front = discover(Toy(), **asked, startup=6, sampler=search(name, Toy(), **asked, startup=6))
+    front = discover(Toy(), **asked, startup=6, sampler=search(name, Toy(), **asked, startup=6)).value
     assert len(front.tested) == 10
     assert front.hypervolume() > 0
 

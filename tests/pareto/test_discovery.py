@@ -31,26 +31,26 @@ def best_hypervolume() -> float:
 
 @pytest.mark.parametrize("privacy_model", ["exact", "gp"])
 def test_the_front_of_the_toy_is_found(privacy_model: str) -> None:
-    front = discover(Toy(), **ASKED, privacy_model=privacy_model)
-    random = discover(Toy(), **ASKED, sampler=DrawnSampler(Space(Toy().space), seed=1))
+    front = discover(Toy(), **ASKED, privacy_model=privacy_model).value
+    random = discover(Toy(), **ASKED, sampler=DrawnSampler(Space(Toy().space), seed=1)).value
     assert front.hypervolume() > 0.93 * best_hypervolume()
     assert best_hypervolume() - front.hypervolume() < 0.6 * (best_hypervolume() - random.hypervolume())
 
 
 def test_proposed_points_carry_the_epsilon_of_the_oracle() -> None:
-    front = discover(Toy(), **ASKED)
+    front = discover(Toy(), **ASKED).value
     assert [p.epsilon for p in front.tested] == [p.params["steps"] / p.params["noise"] for p in front.tested]
 
 
 def test_the_exact_form_proposes_points_below_the_reference() -> None:
     """It knows epsilon, so after startup it never tests a point beyond what is of interest."""
-    front = discover(Toy(), **ASKED, reference=(1.0, 1.0))
+    front = discover(Toy(), **ASKED, reference=(1.0, 1.0)).value
     assert all(p.epsilon < 1.0 for p in front.tested[12:])
 
 
 def test_startup_points_lie_below_the_reference_and_far_apart() -> None:
     asked: dict[str, Any] = {"delta": 0.0, "reference": (1.0, 1.0), "seed": 5}
-    tested = discover(Toy(), trials=16, startup=16, **asked).tested
+    tested = discover(Toy(), trials=16, startup=16, **asked).value.tested
     epsilons = np.array([p.epsilon for p in tested])
     assert (epsilons < 1.0).all()  # two of three points of this space are beyond
     pool = Space(Toy().space).params(np.random.default_rng(0).random((4000, 3)))
@@ -60,20 +60,22 @@ def test_startup_points_lie_below_the_reference_and_far_apart() -> None:
     cube = Space(Toy().space).cube([p.params for p in tested])
     apart = np.linalg.norm(cube[:, None] - cube[None], axis=2)[np.triu_indices(16, 1)]
     assert apart.min() > 0.1
-    assert [p.params for p in discover(Toy(), trials=5, startup=5, **asked).tested] == [p.params for p in tested[:5]]
+    assert [p.params for p in discover(Toy(), trials=5, startup=5, **asked).value.tested] == [
+        p.params for p in tested[:5]
+    ]
 
 
 def test_a_third_of_few_points_is_scattered_unless_told_otherwise() -> None:
-    assert discover(Toy(), delta=0.0, trials=24) == discover(Toy(), delta=0.0, trials=24, startup=8)
-    assert discover(Toy(), delta=0.0, trials=24) != discover(Toy(), delta=0.0, trials=24, startup=16)
+    assert discover(Toy(), delta=0.0, trials=24).value == discover(Toy(), delta=0.0, trials=24, startup=8).value
+    assert discover(Toy(), delta=0.0, trials=24).value != discover(Toy(), delta=0.0, trials=24, startup=16).value
 
 
 def test_equal_seeds_give_equal_fronts() -> None:
-    assert discover(Noisy(), **ASKED, repeats=2) == discover(Noisy(), **ASKED, repeats=2)
+    assert discover(Noisy(), **ASKED, repeats=2).value == discover(Noisy(), **ASKED, repeats=2).value
 
 
 def test_repeats_give_mean_best_and_worst() -> None:
-    front = discover(Noisy(), delta=0.0, trials=5, repeats=4)
+    front = discover(Noisy(), delta=0.0, trials=5, repeats=4).value
     for p in front.tested:
         assert len(p.runs) == 4
         assert (p.worst, p.best) == (min(p.runs), max(p.runs))
@@ -82,16 +84,18 @@ def test_repeats_give_mean_best_and_worst() -> None:
 
 
 def test_a_scalar_oracle_an_error_and_a_choice_are_enough() -> None:
-    front = discover(Singly(), delta=0.0, trials=30)
+    front = discover(Singly(), delta=0.0, trials=30).value
     assert {p.params["model"] for p in front.points if p.epsilon > 1} == {"a"}
 
 
 def test_an_interrupted_study_goes_on_and_equals_one_that_was_not(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
-    assert len(discover(Toy(), **{**ASKED, "trials": 15}, storage=storage).tested) == 15
-    front = discover(Toy(), **ASKED, storage=storage)
+    assert len(discover(Toy(), **{**ASKED, "trials": 15}, storage=storage).value.tested) == 15
+    front = discover(Toy(), **ASKED, storage=storage).value
     assert len(front.tested) == 40
-    whole = discover(Toy(), **{**ASKED, "trials": 15}).tested  # intervals depend on all points, so they are left out
+    whole = discover(
+        Toy(), **{**ASKED, "trials": 15}
+    ).value.tested  # intervals depend on all points, so they are left out
     assert [(p.params, p.epsilon, p.runs) for p in front.tested[:15]] == [(p.params, p.epsilon, p.runs) for p in whole]
 
 
@@ -137,8 +141,8 @@ def test_a_killed_process_leaves_a_trial_that_take_over_closes(tmp_path: Path) -
     discover(Toy(), **{**ASKED, "trials": 4}, storage=storage)
     study = optuna.load_study(study_name="pareto", storage=storage)
     study.ask(fixed_distributions=Space(Toy().space).distributions)  # and whoever asked is gone
-    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage).tested) == 5
-    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage, take_over=True).tested) == 6
+    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage).value.tested) == 5
+    assert len(discover(Toy(), **{**ASKED, "trials": 6}, storage=storage, take_over=True).value.tested) == 6
 
 
 def test_two_processes_share_one_study_and_test_each_point_once(ledger_url: str) -> None:
@@ -152,7 +156,7 @@ def test_two_processes_share_one_study_and_test_each_point_once(ledger_url: str)
     tests = str(Path(__file__).parents[1])
     both = [subprocess.Popen([sys.executable, "-c", code, tests]) for _ in range(2)]
     assert [p.wait(timeout=600) for p in both] == [0, 0]
-    front = discover(Toy(), delta=1e-6, trials=24, startup=12, storage=storage)
+    front = discover(Toy(), delta=1e-6, trials=24, startup=12, storage=storage).value
     assert len(front.tested) == 24
     assert len({str(p.params) for p in front.tested}) == 24
 
@@ -160,7 +164,7 @@ def test_two_processes_share_one_study_and_test_each_point_once(ledger_url: str)
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_an_executor_runs_several_points_at_once(pool: Any) -> None:
     with pool(2) as executor:
-        front = discover(Toy(), **{**ASKED, "trials": 26}, executor=executor, at_once=4)
+        front = discover(Toy(), **{**ASKED, "trials": 26}, executor=executor, at_once=4).value
     assert len({str(p.params) for p in front.tested}) == 26
 
 
@@ -289,7 +293,7 @@ def test_a_sampler_that_served_one_study_sees_the_points_of_another() -> None:
 
 
 def test_a_point_that_fails_twice_is_recorded_and_the_study_goes_on() -> None:
-    front = discover(Breaks(), **ASKED)
+    front = discover(Breaks(), **ASKED).value
     assert front.failed
     assert len(front.tested) + len(front.failed) == 40
     assert all(p["rate"] > 0.6 for p in front.failed)
@@ -304,7 +308,7 @@ def test_a_run_that_fails_once_is_tried_again() -> None:
         return 0.5
 
     algorithm = Answers(every_third_call_raises)
-    assert len(discover(algorithm, delta=0.0, trials=6).tested) == 6
+    assert len(discover(algorithm, delta=0.0, trials=6).value.tested) == 6
     assert algorithm.calls == 8
 
 
@@ -335,7 +339,7 @@ def test_a_constant_utility_gives_the_most_private_point() -> None:
         def utility(self, params: dict[str, Any], seed: int) -> float:
             return 0.5
 
-    front = discover(Constant(), delta=0.0, trials=25)
+    front = discover(Constant(), delta=0.0, trials=25).value
     assert len(front.points) == 1
     assert front.points[0].epsilon == min(p.epsilon for p in front.tested)
     assert front.points[0].epsilon < 0.012  # the least of the space is 0.01
@@ -347,7 +351,7 @@ def test_a_space_without_a_finite_epsilon_is_refused_before_a_run() -> None:
 
 
 def test_an_epsilon_of_zero_is_a_point_like_any_other() -> None:
-    front = discover(Answers(0.5, 0.0), delta=0.0, trials=20, startup=5)
+    front = discover(Answers(0.5, 0.0), delta=0.0, trials=20, startup=5).value
     assert front.at(epsilon=0.1).epsilon == 0.0
     assert front.hypervolume() == 5.0
 
@@ -360,7 +364,7 @@ def test_an_epsilon_that_is_none_stops_the_study(epsilon: float) -> None:
 
 def test_a_reference_below_every_point_is_worked_towards() -> None:
     """No startup point lies below it; the search goes to smaller epsilons until one does."""
-    front = discover(Toy(), delta=0.0, trials=30, startup=6, reference=(0.01001, 1.0))
+    front = discover(Toy(), delta=0.0, trials=30, startup=6, reference=(0.01001, 1.0)).value
     assert not any(p.epsilon < 0.01001 for p in front.tested[:6])
     assert front.hypervolume() > 0
 
@@ -407,6 +411,6 @@ def test_progress_is_told() -> None:
 
 
 def test_the_public_face() -> None:
-    front = tacit.pareto.discover(Toy(), delta=1e-6, trials=20, startup=16, reference=(10, 1), storage=None)
+    front = tacit.pareto.discover(Toy(), delta=1e-6, trials=20, startup=16, reference=(10, 1), storage=None).value
     assert isinstance(front, Front)
     assert "NOT PRIVATE" in str(front)

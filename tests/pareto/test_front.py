@@ -27,7 +27,7 @@ def front_of(*pairs: tuple[float, float], **about: object) -> Front:
 
 @pytest.fixture(scope="module")
 def found() -> Front:
-    return discover(Noisy(), delta=1e-6, trials=36, startup=12, repeats=3)
+    return discover(Noisy(), delta=1e-6, trials=36, startup=12, repeats=3).value
 
 
 def test_points_are_the_nondominated_by_rising_epsilon() -> None:

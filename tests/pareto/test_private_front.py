@@ -33,7 +33,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_the_guarantee_is_unconditional_for_one_test_record(ledger: Ledger) -> None:
-    front = discover(Noisy(), **ASKED, private=PrivateTest(BUDGET, ledger))
+    front = discover(Noisy(), **ASKED, private=PrivateTest(BUDGET, ledger)).value
     assert (front.guarantee.kind, front.guarantee.unit) == ("unconditional", UNIT)
     assert front.guarantee.epsilon(1e-6) == pytest.approx(1.0)
     assert "Training records are NOT protected" in front.audience
@@ -47,7 +47,7 @@ def test_all_observations_are_charged_once_and_before_any_run(ledger: Ledger, tm
     private = PrivateTest(BUDGET, ledger)
     storage = f"sqlite:///{tmp_path}/study.db"
     discover(Toy(), **ASKED, private=private, storage=storage)
-    front = discover(Toy(), **ASKED, private=private, storage=storage)  # a second call adds nothing
+    front = discover(Toy(), **ASKED, private=private, storage=storage).value  # a second call adds nothing
     charges = [e for e in ledger.entries() if e.kind == "charge"]
     assert len(charges) == 1
     assert "12 x 2 observations" in charges[0].purpose
@@ -74,7 +74,7 @@ def test_the_noise_is_that_of_the_composed_mechanism() -> None:
 
     front = discover(
         Half(), delta=0.0, trials=20, startup=20, repeats=20, private=PrivateTest(BUDGET, noise=Simulation(1))
-    )
+    ).value
     runs = np.array([p.runs for p in front.tested])
     expected = math.sqrt(400) / (2000 * BUDGET.mu())
     assert runs.std() == pytest.approx(expected, rel=0.15)
@@ -83,7 +83,7 @@ def test_the_noise_is_that_of_the_composed_mechanism() -> None:
 
 def test_nothing_exact_is_stored(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
-    front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), storage=storage)
+    front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), storage=storage).value
     study = optuna.load_study(study_name="pareto", storage=storage)
     for point, trial in zip(front.tested, study.trials, strict=True):
         exact = Toy().utility(trial.params, 0)
@@ -110,9 +110,9 @@ def test_a_draw_lost_in_a_crash_is_not_drawn_again(tmp_path: Path, ledger: Ledge
     lost = study.ask(fixed_distributions=study.trials[0].distributions)
     lost.set_user_attr("tacit:drawn", True)  # claimed, and then the machine stopped
     study.tell(lost, state=optuna.trial.TrialState.FAIL)
-    front = discover(Toy(), **ASKED, private=private, storage=storage, take_over=True)
+    front = discover(Toy(), **ASKED, private=private, storage=storage, take_over=True).value
     assert len(front.tested) == 11
-    assert front == discover(Toy(), **ASKED, private=private, storage=storage)
+    assert front == discover(Toy(), **ASKED, private=private, storage=storage).value
     assert len([e for e in ledger.entries() if e.kind == "charge"]) == 1
 
 
@@ -124,18 +124,18 @@ def test_of_two_processes_the_last_to_finish_has_the_front_recorded(tmp_path: Pa
     class Beside(Toy):
         def each_utility(self, params: dict[str, Any], seed: int) -> Any:
             if not early:  # another process does all the others while this point is under way
-                early.append(discover(Toy(), **asked))
+                early.append(discover(Toy(), **asked).value)
             return super().each_utility(params, seed)
 
-    front = discover(Beside(), **asked)
+    front = discover(Beside(), **asked).value
     assert (len(early[0].tested), len(front.tested)) == (4, 5)
     assert ledger.verify_certificate(front.release().certificate()).paid
     assert not ledger.verify_certificate(early[0].release().certificate()).paid
-    assert front == discover(Toy(), **asked)
+    assert front == discover(Toy(), **asked).value
 
 
 def test_points_are_placed_where_the_model_sees_them() -> None:
-    front = discover(Toy(), **{**ASKED, "trials": 30}, private=PrivateTest(Budget.approximate(4.0, 1e-6)))
+    front = discover(Toy(), **{**ASKED, "trials": 30}, private=PrivateTest(Budget.approximate(4.0, 1e-6))).value
     off = [abs(p.utility - Toy().utility(p.params, 0)) for p in front.tested]
     raw = [abs(np.mean(p.runs) - Toy().utility(p.params, 0)) for p in front.tested]
     assert all(p.deviation is not None and 0 <= p.utility <= 1 for p in front.tested)
@@ -236,7 +236,7 @@ def test_a_front_survives_another_process_that_takes_the_last_draw(
             return super().each_utility(params, seed)
 
     beside = Beside()
-    front = discover(beside, **asked)
+    front = discover(beside, **asked).value
     assert beside.runs == 3
     assert len(front.tested) == 2
 
@@ -246,7 +246,7 @@ def test_a_missing_record_counts_as_worst_and_a_missing_shape_is_refused() -> No
         def each_utility(self, params: dict[str, Any], seed: int) -> Any:
             return np.full(self.records, np.nan)
 
-    front = discover(Missing(), **ASKED, private=PrivateTest(Budget.approximate(8.0, 1e-6)))
+    front = discover(Missing(), **ASKED, private=PrivateTest(Budget.approximate(8.0, 1e-6))).value
     assert max(p.utility for p in front.tested) < 0.1
 
     class Short(Toy):
@@ -259,7 +259,7 @@ def test_a_missing_record_counts_as_worst_and_a_missing_shape_is_refused() -> No
 
 def test_workers_send_sums_and_draws_happen_here() -> None:
     with ProcessPoolExecutor(2) as pool:
-        front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), executor=pool)
+        front = discover(Toy(), **ASKED, private=PrivateTest(BUDGET), executor=pool).value
     assert len(front.tested) == 12
 
 
@@ -283,7 +283,7 @@ def test_an_algorithm_that_read_its_test_records_is_refused(ledger: Ledger) -> N
     with pytest.raises(BadInput, match="read facts off its data"):
         discover(guessed, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger))
     assert ledger.entries() == []
-    assert discover(stated, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger)).private
+    assert discover(stated, **asked, private=PrivateTest(Budget.approximate(1.0, 1e-6), ledger)).value.private
 
 
 def test_test_records_in_parts_give_the_front_of_one_process() -> None:
@@ -303,5 +303,7 @@ def test_test_records_in_parts_give_the_front_of_one_process() -> None:
         def score(self, model: float, frame: Any) -> Any:
             return np.clip(frame * model, 0, 1)
 
-    found = [discover(kind(), **ASKED, private=PrivateTest(BUDGET, noise=Simulation(0))) for kind in (Whole, Parts)]
+    found = [
+        discover(kind(), **ASKED, private=PrivateTest(BUDGET, noise=Simulation(0))).value for kind in (Whole, Parts)
+    ]
     assert [p.runs for p in found[0].tested] == [p.runs for p in found[1].tested]

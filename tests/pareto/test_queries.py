@@ -26,7 +26,7 @@ def front_of(*pairs: tuple[float, float], **about: object) -> Front:
 
 @pytest.fixture(scope="module")
 def found() -> Front:
-    return discover(Noisy(), delta=1e-6, trials=36, startup=12, repeats=3)
+    return discover(Noisy(), delta=1e-6, trials=36, startup=12, repeats=3).value
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
@@ -53,7 +53,7 @@ def test_a_prediction_needs_an_algorithm_and_points(found: Front) -> None:
     with pytest.raises(BadInput, match="the algorithm must have"):
         found.predict(object(), epsilon=1.0)
     with pytest.raises(BadInput, match="at least 3"):
-        discover(Toy(), delta=0.0, trials=2).predict(Toy(), epsilon=1.0)
+        discover(Toy(), delta=0.0, trials=2).value.predict(Toy(), epsilon=1.0)
     again = Front.from_json(found.to_json())
     assert again.predict(Noisy(), epsilon=1.0) == found.predict(Toy(), epsilon=1.0)
 
@@ -81,7 +81,7 @@ def test_tested_points_have_intervals_that_hold_what_was_seen(found: Front) -> N
 
 def test_a_private_point_is_placed_with_its_noise() -> None:
     private = PrivateTest(Budget.gdp(2.0), noise=Simulation(3))
-    front = discover(Toy(), delta=1e-6, trials=20, startup=8, private=private)
+    front = discover(Toy(), delta=1e-6, trials=20, startup=8, private=private).value
     assert front.noise == pytest.approx(math.sqrt(20) / (2000 * 2.0))
     assert all(p.low <= Toy().utility(p.params, 0) <= p.high for p in front.tested)  # type: ignore[operator]
 

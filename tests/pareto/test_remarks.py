@@ -42,7 +42,7 @@ def test_a_reference_that_was_turned_round_is_refused() -> None:
 
 
 def test_runs_without_a_number_are_told() -> None:
-    front = discover(Lost(), delta=1e-6, trials=8, startup=8)
+    front = discover(Lost(), delta=1e-6, trials=8, startup=8).value
     assert front.failed
     assert front.reasons == ("the utility oracle answered NaN",)
     assert "the utility oracle answered NaN" in str(front)

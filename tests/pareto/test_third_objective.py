@@ -36,7 +36,7 @@ class Gap(Toy):
 
 @pytest.mark.parametrize(("algorithm", "corner"), [(Costly(), 50.0), (Gap(), 1.0)])
 def test_a_third_objective_is_made_small_too(algorithm: Any, corner: float, tmp_path: Path) -> None:
-    front = discover(algorithm, delta=1e-6, trials=14, startup=8, reference=(10.0, 1.0, corner))
+    front = discover(algorithm, delta=1e-6, trials=14, startup=8, reference=(10.0, 1.0, corner)).value
     assert front.cost_name == algorithm.cost_name
     assert len(front.points) >= len(front.steps) >= 1
     for p in front.points:  # nobody is better in all three

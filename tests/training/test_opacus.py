@@ -120,5 +120,5 @@ def test_the_module_and_the_optimiser_are_made_from_the_parameters() -> None:
     assert [m[0].out_features for m in modules] == [16, 2]
     assert made == [(16, torch.optim.Adam), (2, torch.optim.SGD)]
     assert len(set(algorithm.epsilons([wide, narrow], 1e-5))) == 1  # neither costs privacy
-    front = discover(algorithm, delta=1e-5, trials=3, startup=2)
+    front = discover(algorithm, delta=1e-5, trials=3, startup=2).value
     assert all({"width", "adam"} <= p.params.keys() for p in front.tested)

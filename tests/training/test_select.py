@@ -174,3 +174,21 @@ def test_bad_input_is_refused_before_anything_happens(options: Any, words: str) 
     with pytest.raises((BadInput, GuaranteeError), match=words):
         quick(lambda p, b: called.append(1), **options)
     assert not called
+
+
+def test_the_score_is_the_metric_that_was_named_with_its_loss_beside_it() -> None:
+    def wrong(params: Any, base: Any) -> Any:
+        return 0.0, np.r_[np.ones(100), np.zeros(300)]
+
+    release = quick(wrong, metric="accuracy", test=lambda model: np.r_[np.ones(4), np.zeros(396)], test_records=400)
+    value = release.value
+    assert value.metric == "accuracy"
+    assert value.score == pytest.approx(1 - value.loss) == pytest.approx(0.75, abs=6 * value.deviation)
+    assert value.test_score == pytest.approx(1 - value.test_loss) == pytest.approx(0.99, abs=6 * value.test_deviation)
+    assert value.interval[1] <= 1.0
+    half = 1.96 * np.hypot(value.test_deviation, value.sampling)
+    assert value.interval[0] == pytest.approx(value.test_score - half)
+    shown = release.certificate()["value"]
+    assert (shown["score"], shown["loss"], shown["metric"]) == (value.score, value.loss, "accuracy")
+    plain = quick().value
+    assert (plain.score, plain.metric, plain.interval) == (plain.loss, "score", None)

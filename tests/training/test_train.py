@@ -42,6 +42,9 @@ def test_a_model_is_released_with_its_parameters_a_score_and_one_guarantee() -> 
     error = (value.model.predict(fresh.drop(columns="ill")) != fresh["ill"].to_numpy()).mean()
     assert error < 0.25  # the best possible is about 0.14, always saying yes 0.43
     assert abs(value.score - error) < 4 * value.half_width / 1.96 + 0.02
+    assert value.score == value.loss  # the metric is the error
+    assert value.interval == (max(0.0, value.score - value.half_width), value.score + value.half_width)
+    assert release.certificate()["value"]["interval"] == list(value.interval)
     assert release.guarantee.unit == TABLE
     assert release.guarantee.epsilon(1e-5) == 2.0
     assert any("secret" in a for a in release.guarantee.assumptions)

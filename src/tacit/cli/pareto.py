@@ -198,7 +198,7 @@ def pareto_command(
             private=private.test(paid, getattr(made, "records", 0)),
             data=name_data(made, data, algorithm),
             progress=output.progress,
-        )
+        ).value
         files = _write_files(front, out)
     answers = [_ask_front(front, made, epsilon=e) for e in epsilon or []]
     answers += [_ask_front(front, made, utility=u) for u in utility or []]

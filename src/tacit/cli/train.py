@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -177,8 +177,8 @@ def _explain_leftovers(out: Path | None) -> str:
 def show_training(release: Release[Trained], output: OutputOptions) -> None:
     """Write the report, and print what was released."""
     paths, value = _write_report(output.out), release.value
-    shown: dict[str, Any] = {"params": value.params, "score": value.score, "deviation": value.deviation}
-    document = {**shown, "half_width": value.half_width, **read_certificate(release, paths), "files": paths}
+    names = ("params", "metric", "score", "loss", "interval", "deviation", "half_width")
+    document = {**{name: getattr(value, name) for name in names}, **read_certificate(release, paths), "files": paths}
     print_result(document, output.as_json, format_training(release, paths), released=True)
 
 

@@ -249,7 +249,8 @@ def show_release(release: Release[Tuned], output: OutputOptions, script: str) ->
     """Write the report, and print what was released, or the script alone."""
     value, paths = release.value, _write_report(output.out)
     shown: dict[str, Any] = {"params": value.params, "metric": value.metric, "score": value.score}
-    shown |= {"intervals": dict(value.intervals()), "loss": value.loss, "deviation": value.deviation}
+    shown |= {"loss": value.loss, "interval": value.interval, "intervals": dict(value.intervals())}
+    shown["deviation"] = value.deviation
     shown["noise"] = value.noise
     shown |= {"constraint": value.details["constraint"]} if "constraint" in value.details else {}
     text = format_release(release, paths)

@@ -22,9 +22,9 @@ def log_release(release: Release[Any], *, experiment: str | None = None, run_nam
     """Log a release of ``tacit.tune`` or ``tacit.train`` as a run of MLflow, and return the run's identifier.
 
     The run is opened and closed here, after the release was made, so that its times say nothing about the search. What
-    is logged has been released: parameters; the score with the ends of its 95% interval for new data, epsilon and delta
-    as metrics; the guarantee as tags; ``certificate.json`` and ``report.html`` as artefacts; a trained model in
-    MLflow's pyfunc flavour, as the numbers of ``model.json`` where it has that form.
+    is logged has been released: parameters; the loss, the score with the ends of its 95% interval for new data, epsilon
+    and delta as metrics; the guarantee as tags; ``certificate.json`` and ``report.html`` as artefacts; a trained model
+    in MLflow's pyfunc flavour, as the numbers of ``model.json`` where it has that form.
 
     Args:
         release: What ``tacit.tune`` or ``tacit.train`` returned.
@@ -62,15 +62,14 @@ def log_release(release: Release[Any], *, experiment: str | None = None, run_nam
 
 
 def list_metrics(release: Release[Any]) -> dict[str, float]:
-    """The score with the ends of its 95% interval for new data, and what the release cost."""
+    """The loss, the score with the ends of its 95% interval for new data, and what the release cost."""
     value, quoted = release.value, release.guarantee.quoted()
     score: float | None = value.score
-    wide: float | None = value.half_width
-    if isinstance(value, Tuned):
-        wide = next((reach for _, reach in reversed(value.intervals())), None)  # the last one is for new data
-    ends = {} if score is None or wide is None else {"score_low": score - wide, "score_high": score + wide}
+    loss: float | None = value.loss
+    ends = {} if value.interval is None else dict(zip(("score_low", "score_high"), value.interval, strict=True))
     cost = {} if quoted is None else {"epsilon": quoted[0], "delta": quoted[1]}
-    return {**({} if score is None else {"score": float(score)}), **ends, **cost}
+    known = {"score": score, "loss": loss}
+    return {**{name: float(v) for name, v in known.items() if v is not None}, **ends, **cost}
 
 
 def list_tags(release: Release[Any]) -> dict[str, str]:

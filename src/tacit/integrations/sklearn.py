@@ -70,7 +70,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     training rows.
 
     Attributes after fit: ``best_params_``; ``best_score_``, larger is better: the noisy accuracy, or the noisy loss
-    negated; ``best_score_std_``; ``baseline_score_``, that of a constant on the training rows, where scoring is a
+    negated; ``best_loss_``, the noisy mean loss within the bounds;
+    ``best_score_std_``; ``baseline_score_``, that of a constant on the training rows, where scoring is a
     metric by name; ``best_estimator_``; ``release_``; ``guarantee_``; ``protects_``; ``schema_``; ``cv_results_``, a
     table of the released observations with their noise, and ``best_index_`` where the choice is one of them.
 
@@ -209,7 +210,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         found = self.release_.value
         mean, deviation = found.loss or 0.0, found.deviation
         self.best_params_, self.best_score_std_ = found.params, deviation
-        self.best_score_, self.baseline_score_ = -mean, None
+        self.best_score_, self.best_loss_, self.baseline_score_ = -mean, mean, None
         if found.reading is not None:
             self.best_score_ = found.reading.larger_is_better(mean)
             base = found.reading.baseline

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.data.metrics.reading import Reading
+from tacit.data.metrics.reading import ANYTHING, Interval, Reading, clip_interval
 from tacit.methods.intervals import reach_new_data
 from tacit.methods.registry import METHODS
 from tacit.privacy.release import plain
@@ -97,6 +97,23 @@ class Tuned:
             return parts
         rates = " and class rates" if self.reading.spread else ""
         return [(what + rates * (what == NOISE), self.reading.reach(self.loss, wide)) for what, wide in parts]
+
+    @property
+    def possible(self) -> Interval:
+        """The ends of what the score can be."""
+        return ANYTHING if self.reading is None else self.reading.possible
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the score for new data, at 95%, within what is possible; None where nothing is known of its error.
+
+        >>> reading = Reading("accuracy", 1.0, -1.0, higher=True, unit=True)
+        >>> Tuned({}, 0.1, "pool", "minimize", deviation=1.0, law="gaussian", reading=reading).interval
+        (0.0, 1.0)
+        """
+        if self.score is None or not (parts := self.intervals()):
+            return None
+        return clip_interval(self.score, parts[-1][1], self.possible)
 
     @property
     def _against(self) -> str:

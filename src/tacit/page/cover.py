@@ -47,17 +47,15 @@ def compare_with_baseline(
     return Worth(False, f"{worse} {named}.", reason)
 
 
-def format_interval(value: float, half_width: float | None, *, unit: bool = False) -> str:
-    """A score with its 95% interval for new data, clipped to what is possible.
+def format_interval(value: float, interval: tuple[float, float] | None) -> str:
+    """A score with the ends of its 95% interval for new data.
 
-    >>> format_interval(0.986, 0.03, unit=True)
+    >>> format_interval(0.986, (0.956, 1.0))
     '0.986 (95%: 0.956 to 1)'
     """
-    if half_width is None:
+    if interval is None:
         return f"{value:.4g}"
-    low, high = value - half_width, value + half_width
-    if unit:
-        low, high = max(0.0, low), min(1.0, high)
+    low, high = interval
     return f"{value:.4g} (95%: {low:.3g} to {high:.3g})"
 
 

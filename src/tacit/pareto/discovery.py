@@ -20,7 +20,7 @@ from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
 from tacit.pareto.remarks import refuse_infinite, usual_model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.origin import NONE
-from tacit.privacy.release import digest
+from tacit.privacy.release import Release, digest
 from tacit.run.evaluate import result, submit
 from tacit.run.loop import run_trials
 from tacit.run.progress import progress_bar
@@ -55,7 +55,7 @@ def discover(
     seed: int = 0,
     progress: bool | Callable[[int, int], None] = False,
     data: str | DataIdentity | None = None,
-) -> Front:
+) -> Release[Front]:
     """Find the Pareto front of (epsilon, 1 - utility) over the algorithm's hyperparameters.
 
     ``trials`` counts all points, ``startup`` of them scattered first: a third, at least 4 and at most 16, if it is left
@@ -64,6 +64,7 @@ def discover(
     multi-objective Optuna sampler. ``storage`` keeps the study: call again to go on, or from several processes at once.
     ``take_over=True`` closes trials that a killed process left running. ``executor`` runs ``at_once`` points together.
     ``data`` is what to call the data; a study of other data, algorithm, space or search is refused.
+    ``release.value`` is the front.
 
     Guarantee. None: the front is measured on the data. With ``private=PrivateTest(budget)``: mu-GDP for one test record
     replaced, unconditional, for the front and everything stored; training records are not protected by it.
@@ -78,8 +79,8 @@ def discover(
     ``take_over=True``.
 
     >>> from tacit.training.sparse_vector import SparseVector
-    >>> front = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
-    >>> front.at(epsilon=50.0).epsilon <= 50.0, front.guarantee.kind
+    >>> release = discover(SparseVector(), delta=0.0, trials=24, reference=(100.0, 1.0))
+    >>> release.value.at(epsilon=50.0).epsilon <= 50.0, release.guarantee.kind
     (True, 'none')
     """
     oracles = Oracles(algorithm, delta)
@@ -119,7 +120,7 @@ def discover(
 
         test.settle(digest(front))
         round_times(study)
-    return front
+    return front.seal()
 
 
 def startup_share(trials: int) -> int:

@@ -198,6 +198,10 @@ class Front(DrawnInNotebooks):
         """The front with its guarantee and payment, for a certificate. Only of a private front."""
         if not self.private:
             raise BadInput(f"this front is {TRUSTED}. Nothing was released")
+        return self.seal()
+
+    def seal(self) -> Release[Front]:
+        """The front with its guarantee, which may be none, and its payment: what ``discover`` returns."""
         about = {**(self.origin or {}), "unit": unit_in_words(self.guarantee), "chosen": NONE}
         return Release(self, self.guarantee, self.payment, {**about, **({"left": self.left} if self.left else {})})
 

@@ -11,6 +11,7 @@ A record trains, validates or tests. What it costs is the largest of the three, 
 from __future__ import annotations
 
 import hashlib
+import math
 import pickle
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -23,7 +24,10 @@ import numpy as np
 
 from tacit.data.columns import read_losses
 from tacit.data.identity import DataIdentity, identify
+from tacit.data.metrics import Metric, find
+from tacit.data.metrics.reading import Interval, Reading, clip_interval
 from tacit.errors import BadInput
+from tacit.methods.intervals import sampling_deviation
 from tacit.privacy.guarantee import LOSSES, Budget
 from tacit.privacy.ledger_like import as_ledger
 from tacit.privacy.mean import BoundedMean
@@ -56,8 +60,9 @@ Objective = Callable[[Params, Base], tuple[Any, Any]]
 class Selected:
     """The best model, its hyperparameters, and scores.
 
-    ``score`` is the noisy mean loss on the validation records that made it win: it looks better than the model is.
-    ``test_score`` is fresh. The deviations are those of the noise.
+    ``loss`` is the noisy mean loss on the validation records that made it win: it looks better than the model is.
+    ``test_loss`` is fresh. Their deviations are those of the noise; ``sampling`` is that of the test records as a
+    sample, at most. ``score`` and ``test_score`` are the same in the metric that was named, by ``reading``.
     """
 
     __released__ = True
@@ -65,14 +70,42 @@ class Selected:
 
     model: Any = field(repr=False)
     params: dict[str, Any]
-    score: float
+    loss: float
     deviation: float
-    test_score: float | None = None
+    test_loss: float | None = None
     test_deviation: float | None = None
+    sampling: float | None = None
+    reading: Reading | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def metric(self) -> str:
+        """What the scores are: the name of a metric, or "score"."""
+        return self.reading.name if self.reading is not None else "score"
+
+    @property
+    def score(self) -> float:
+        """The metric in its own units; the loss where no metric was named."""
+        return self.loss if self.reading is None else self.reading.read(self.loss)
+
+    @property
+    def test_score(self) -> float | None:
+        """The same on the test records."""
+        return self.test_loss if self.test_loss is None or self.reading is None else self.reading.read(self.test_loss)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the test score for new records, at 95%, within what is possible; None without test records."""
+        if self.test_loss is None or self.test_deviation is None or self.sampling is None or self.test_score is None:
+            return None
+        wide = 1.96 * math.hypot(self.test_deviation, self.sampling)
+        if self.reading is None:
+            return clip_interval(self.test_score, wide)
+        return clip_interval(self.test_score, self.reading.reach(self.test_loss, wide), self.reading.possible)
+
     def to_json(self) -> dict[str, Any]:
-        names = ("params", "score", "deviation", "test_score", "test_deviation", "details")
+        scores = ("score", "loss", "deviation", "test_score", "test_loss", "test_deviation", "sampling", "interval")
+        names = ("params", "metric", *scores, "details")
         return {**{name: plain(getattr(self, name)) for name in names}, "model_digest": self.model_digest()}
 
     def model_digest(self) -> str | None:
@@ -89,7 +122,8 @@ def select(
     *,
     records: int,
     budget: Budget,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: tuple[float, float] | None = None,
+    metric: str | Metric | None = None,
     runs: float = 40,
     profile: Callable[[Params, Base], Profile] | None = None,
     test: Callable[[Any], Any] | None = None,
@@ -109,7 +143,9 @@ def select(
     ``records`` validation records; least is best. Its training may cost what ``base`` says: mu-GDP with ``base.mu``, or
     any profile that ``base.table.covers``; ``tacit.accounting.noise_below(base.table, ...)`` has the noise of DP-SGD.
     ``profile(params, base)`` may state what it costs, which is then compared with the base before anything is spent.
-    ``test(model)`` gives one loss for each of ``test_records`` other records.
+    ``test(model)`` gives one loss for each of ``test_records`` other records. ``metric`` says which metric's losses
+    they are, any of ``tacit.metrics``: scores are then given in it. ``bounds`` are those of a loss: the metric's, or
+    (0, 1), if left out.
 
     Guarantee. (epsilon, delta) for one record replaced, whichever part it is in, for the model, its hyperparameters
     and all scores together. Premises, on the certificate: the training costs what is stated; it does not fail or take
@@ -132,11 +168,12 @@ def select(
     """
     if (test is None) != (test_records is None):
         raise BadInput("give test and test_records together: a score on test records needs both")
-    search = OwnSearch(
-        objective, Space(space), records, bounds, SearchCost(budget, make_law(runs), 0.0), profile, noise
-    )
+    measured = None if metric is None else (find(metric) if isinstance(metric, str) else metric).within(bounds)
+    ends = measured.known_bounds() if measured is not None else (0.0, 1.0) if bounds is None else bounds
+    search = OwnSearch(objective, Space(space), records, ends, SearchCost(budget, make_law(runs), 0.0), profile, noise)
     search.check()
-    job = Selection(search, test, test_records, hide_runs, unit, identify(data))
+    reading = None if measured is None else measured.reading(records)
+    job = Selection(search, test, test_records, hide_runs, unit, identify(data), reading)
     paying = as_ledger(ledger)
     return release_in_folder(out, lambda state: job.release(state, paying, executor, progress=progress))
 
@@ -206,6 +243,7 @@ class Selection:
     hide_runs: bool
     unit: str
     data: DataIdentity | None = None
+    reading: Reading | None = None
 
     def __repr__(self) -> str:
         return "<a selection among private trainings>"
@@ -224,21 +262,32 @@ class Selection:
         state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
         winner = secret.find_best(search, state, executor, progress=progress, remedy=TRY)
-        test_score, test_deviation = self._test(winner, state)
         details = {"records": search.records, **search.cost.to_json()}
-        scores = (winner.loss, search.mean.scale, test_score, test_deviation)
-        value = Selected(winner.model, dict(winner.params), *scores, details)
+        test_loss, test_deviation, sampling = self._test(winner, state)
+        value = Selected(
+            winner.model,
+            dict(winner.params),
+            winner.loss,
+            search.mean.scale,
+            test_loss,
+            test_deviation,
+            sampling,
+            self.reading,
+            details,
+        )
         return secret.seal(value, payment, ledger, state.load("data"))
 
-    def _test(self, winner: Run, state: PrivateState) -> tuple[float, float] | tuple[None, None]:
+    def _test(self, winner: Run, state: PrivateState) -> tuple[float, float, float] | tuple[None, None, None]:
+        """Loss on the test records, the deviation of its noise, and that of the records as a sample."""
         if self.test is None or self.test_records is None:
-            return None, None
+            return None, None, None
         mu = self.search.cost.budget.mu()
         mean = BoundedMean(self.test_records, self.search.bounds, budget=Budget.gdp(mu), noise=self.search.noise)
         drawn = state.load("loss")
         if drawn is None:
             drawn = state.store("loss", mean.draw(mean.prepare(self.test(winner.model))))
-        return drawn, mean.scale
+        loss: float = drawn
+        return loss, mean.scale, sampling_deviation(loss, 1.96 * mean.scale, mean.bounds, self.test_records)
 
     def terms(self) -> dict[str, Any]:
         """What a state is about; a search begun under other terms is not gone on with."""

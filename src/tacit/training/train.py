@@ -358,9 +358,11 @@ class Training:
             model,
             winner.params,
             reading.read(told),
+            told,
             scoring.metric.name,
             alone.reach(told, 1.96 * noise) / 1.96,
             reading.reach(told, 1.96 * sampling) / 1.96,
+            reading.possible,
             {
                 "of": "persons" if self.unit == TABLE_PERSON else "rows",
                 "records": self.table.training.units,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.metrics.reading import ANYTHING, Interval, clip_interval
 from tacit.errors import BadInput
 from tacit.privacy.release import plain
 from tacit.training.preparation import Preparation
@@ -70,10 +71,12 @@ class PublishedModel:
 
 @dataclass(frozen=True)
 class Trained:
-    """The released model, its hyperparameters, and its loss on test rows that nothing else has touched.
+    """The released model, its hyperparameters, and its score on test rows that nothing else has touched.
 
-    ``deviation`` is the standard deviation of the privacy noise on the score, ``sampling`` that of the test rows
-    themselves as a sample, at most. ``details`` has what the search cost, and what it would have cost otherwise.
+    ``score`` is the metric in its own units, ``loss`` the mean loss within its bounds. ``deviation`` is the standard
+    deviation of the privacy noise on the score, ``sampling`` that of the test rows themselves as a sample, at most.
+    ``possible`` are the ends of what the score can be. ``details`` has what the search cost, and what it would have
+    cost otherwise.
     """
 
     __released__ = True
@@ -81,9 +84,11 @@ class Trained:
     model: PublishedModel
     params: dict[str, Any]
     score: float
+    loss: float
     metric: str
     deviation: float
     sampling: float
+    possible: Interval = ANYTHING
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -91,13 +96,18 @@ class Trained:
         """Of the score's 95% interval for new rows: noise and sampling together."""
         return 1.96 * float(np.hypot(self.deviation, self.sampling))
 
+    @property
+    def interval(self) -> Interval:
+        """Of the score for new rows, at 95%, within what is possible."""
+        return clip_interval(self.score, self.half_width, self.possible)
+
     def __str__(self) -> str:
         """The model's kind, its parameters and its score, in lines."""
         width = max(len(name) for name in (*self.params, self.metric))
         shown = {n: f"{v:.5g}" if isinstance(v, float) else str(v) for n, v in self.params.items()}
         lines = [f"Released: {self.model.trainer}", *(f"  {n:{width}}  {v}" for n, v in shown.items())]
-        of = self.details.get("of", "rows")
-        lines.append(f"  {self.metric:{width}}  {self.score:.4g} ± {self.half_width:.2g} (95%, for new {of})")
+        of, (low, high) = self.details.get("of", "rows"), self.interval
+        lines.append(f"  {self.metric:{width}}  {self.score:.4g} (95%: {low:.3g} to {high:.3g}, for new {of})")
         lines.append(
             f"  of which noise for privacy ± {1.96 * self.deviation:.2g}, and ± {1.96 * self.sampling:.2g} because "
             f"{self.details.get('test', 'the')} test {of} are a sample"
@@ -111,9 +121,9 @@ class Trained:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        about = {name: plain(getattr(self, name)) for name in ("params", "score", "metric", "deviation", "sampling")}
+        names = ("params", "score", "loss", "metric", "deviation", "sampling", "interval")
         return {
-            **about,
+            **{name: plain(getattr(self, name)) for name in names},
             "trainer": self.model.trainer,
             "model_digest": self.model.digest(),
             "details": plain(self.details),

@@ -316,3 +316,13 @@ def test_a_metric_of_numbers_knows_its_widest_loss_and_its_best_constant(name: s
     low, high = 2.0, 9.0
     corners = metric.measure(np.array([low, high]), np.array([high, low]))
     assert metric.widest(high - low) == pytest.approx(corners.max(), rel=1e-12)
+
+
+def test_an_interval_is_cut_to_what_the_metric_can_be() -> None:
+    from tacit.data.metrics.reading import clip_interval
+
+    for name, ends in {"accuracy": (0, 1), "auc": (0, 1), "rmse": (0, math.inf), "absolute": (0, math.inf)}.items():
+        assert find(name).shown.possible == ends
+    assert clip_interval(0.02, 0.1, find("rmse").shown.possible) == (0.0, pytest.approx(0.12))
+    assert clip_interval(0.95, 0.1, find("accuracy").shown.possible) == (pytest.approx(0.85), 1.0)
+    assert clip_interval(-0.5, 1.0) == (-1.5, 0.5)

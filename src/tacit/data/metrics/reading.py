@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 CLASSIFICATION, REGRESSION = "classification", "regression"  # tasks
+ANYTHING = (-math.inf, math.inf)
+Interval = tuple[float, float]
+
+
+def clip_interval(value: float, half_width: float, possible: Interval = ANYTHING) -> Interval:
+    """The ends of an interval, as far as they are possible.
+
+    >>> clip_interval(0.75, 0.5, (0.0, 1.0))
+    (0.25, 1.0)
+    """
+    low, high = possible
+    return min(max(value - half_width, low), high), min(max(value + half_width, low), high)
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,13 @@ class Reading:
             middle = math.sqrt(max(0.0, loss))
             return max(math.sqrt(max(0.0, loss + half_width)) - middle, middle - math.sqrt(max(0.0, loss - half_width)))
         return math.hypot(self.factor * half_width, 1.96 * self.spread * self.factor * loss)
+
+    @property
+    def possible(self) -> Interval:
+        """The ends of the metric's range. No loss of a metric is negative."""
+        if self.unit:
+            return 0.0, 1.0
+        return (0.0, math.inf) if self.root or (self.factor > 0 and not self.offset) else ANYTHING
 
     def larger_is_better(self, loss: float) -> float:
         """The metric, negated where smaller is better: what scikit-learn calls a score."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
+from tacit.data.metrics.reading import ANYTHING, clip_interval
 from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.page import Page, number, render_parts
@@ -76,11 +78,17 @@ def _cover(
     details, metric, score = value["details"], str(value["metric"]), float(value["score"])
     known = metric in ("accuracy", "auc")  # certificates of earlier releases do not say what their metric is like
     unit, higher = (bool(details.get(name, known)) for name in ("unit", "higher"))
-    rows: list[tuple[str, Any]] = [(metric, format_interval(score, half_width, unit=unit))]
+    possible = (0.0, 1.0) if unit else (0.0, math.inf) if "interval" in value else ANYTHING
+    rows: list[tuple[str, Any]] = [(metric, format_interval(score, clip_interval(score, half_width, possible)))]
     verdict = UNKNOWN
     if "baseline" in details:
         baseline = float(details["baseline"]), 1.96 * float(details.get("baseline_deviation", 0.0))
-        rows.append(("without the model", format_interval(baseline[0], baseline[1] or None, unit=unit)))
+        rows.append(
+            (
+                "without the model",
+                format_interval(baseline[0], clip_interval(*baseline, possible) if baseline[1] else None),
+            )
+        )
         verdict = compare_with_baseline(
             (score, half_width), baseline, higher=higher, of=str(details.get("baseline_of", ""))
         )

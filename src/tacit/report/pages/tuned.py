@@ -78,7 +78,7 @@ def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: dict[str
     reading, score = value.reading, value.score
     half_width = intervals[-1][1] if intervals else None
     if score is not None:
-        rows.append((value.metric, format_interval(score, half_width, unit=reading is not None and reading.unit)))
+        rows.append((value.metric, format_interval(score, value.interval)))
     verdict = UNKNOWN if score is not None else Worth(None, "Not known: no score was paid for.")
     if reading is not None and reading.baseline is not None and score is not None:
         rows.append(("without a model", number(reading.baseline)))
