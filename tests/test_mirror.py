@@ -33,7 +33,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_recorded_draws.py": "privacy/worst_pair training/worst_pairs",
-    "laws/test_trainer_laws.py": "training training/trainer training/learn data/split",
+    "laws/test_trainer_laws.py": "training training/trainer training/learn",
     "laws/test_claims_laws.py": "privacy/claim_store",
     "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",

@@ -104,6 +104,12 @@ def test_without_noise_the_mean_of_later_weights_is_plain_descent() -> None:
     assert model.weights[0] == pytest.approx([weight, constant - weight * centre], abs=1e-3)
 
 
+def test_rows_without_a_class_train_nothing() -> None:
+    rows = EncodedRows(np.array([[0.5], [-0.25], [1.0]]), np.full(3, -1.0))
+    s = Descent(3, 5, 3, 0.5, 1.0, 1.0, sampling="without_replacement")
+    assert (LOGISTIC_LOTS.train(rows, s, Facts(3, 1, CLASSES, 2), Silent(0)).weights == 0.0).all()
+
+
 def test_rows_of_a_person_count_together_as_one() -> None:
     """Three rows that are the same train as one does, and the sums are those of the persons."""
     X, y = np.array([[0.5], [-0.5], [1.0]]), np.array([1.0, 0.0, 1.0])

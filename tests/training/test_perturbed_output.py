@@ -98,6 +98,11 @@ def test_the_room_for_rounding_grows_with_all_that_is_added_up() -> None:
         OUTPUT.calibrate({"gamma": 1e-4, "steps": 5}, Facts(10**8, 2, CLASSES, 2), base)
 
 
+def test_rows_without_a_class_train_nothing() -> None:
+    rows = EncodedRows(np.array([[0.5], [-0.25], [1.0]]), np.full(3, -1.0))
+    assert (descend(rows, PlainDescent(3, 2, 1, 0.1, 5, 1.0)) == 0.0).all()
+
+
 def test_sensitivity_has_its_limits() -> None:
     few, many = (PlainDescent(1000, 3, 1, 1e-2, steps, 1.0) for steps in (1, 10**6))
     assert few.sensitivity == pytest.approx(2 * few.step / 1000)

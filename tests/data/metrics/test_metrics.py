@@ -119,6 +119,12 @@ def test_persons_with_one_row_each_are_records() -> None:
     assert np.array_equal(persons_in_all_matchings(ranking, answers, owners, N, 0), all_matchings(ranking, answers))
 
 
+def test_every_row_of_a_person_stands_for_them_in_its_turn() -> None:
+    """Two persons, one with two rows, of which one is ranked wrongly: half of the pairs are lost."""
+    ranking, answers, owners = np.array([0.9, 0.1, 0.5]), np.array([1, 1, 0]), np.array([0, 0, 1])
+    assert persons_in_all_matchings(ranking, answers, owners, 2, 0).tolist() == [0.5]
+
+
 def test_the_auc_of_persons_counts_each_person_once() -> None:
     """A person with a thousand rows that are all ranked wrongly weighs no more than one with a single row."""
     answers = np.r_[np.ones(50), np.zeros(50), np.ones(1000)]
@@ -153,6 +159,11 @@ def test_a_mean_loss_is_read_as_the_metric_of_scikit_learn(name: str, theirs_is:
         predicted = np.clip(predicted, 0.01, 0.99)
     value = metric.reading(N).read(float(metric.measure(predicted, answers).mean()))
     assert value == pytest.approx(theirs_is(answers, predicted), abs=1e-6)
+
+
+@pytest.mark.parametrize(("level", "widest"), [(0.9, 3.6), (0.2, 3.2), (0.5, 2.0)])
+def test_a_quantile_weighs_what_is_further_out_on_the_longer_side(level: float, widest: float) -> None:
+    assert tacit.metrics.quantile(level).widest(4.0) == pytest.approx(widest)
 
 
 def test_a_quantile_has_its_level_in_its_name() -> None:
