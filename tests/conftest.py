@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import Phase, settings
 from order import FILES, Order
 from postgres_server import Server, binaries, memory
 from seeds import USUAL, Seeds, replace_system
+from unrun import Unrun
 
 replace_system()
 
@@ -47,18 +47,6 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
     return refuse_skip((yield))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """In one line, what was not run here and how it would be."""
-    reasons: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        why = re.sub(r"^Skipped: ", "", why)
-        reasons[re.sub(r"could not import '([^'.]+).*", r"needs \1 (pip install \1)", why)] += 1
-    if reasons:
-        each = "; ".join(f"{number}: {why}" for why, number in reasons.most_common())
-        terminalreporter.write_line(f"Not run: {each}. What can be installed, .ci/run installs (as root on Debian).")
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", default=USUAL, help="draw all that tests draw afresh (see tests/seeds.py)")
     parser.addoption("--order", default=FILES, help="'random', or the seed of a random order (see tests/order.py)")
@@ -74,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     seed = str(config.option.seed)
     config.pluginmanager.register(Seeds(seed), "seeds")
     config.pluginmanager.register(Order(config), "order")
+    config.pluginmanager.register(Unrun(config), "unrun")
     examples = 30 if config.option.markexpr == "not slow" else 100
     phases = [phase for phase in Phase if phase is not Phase.explain]  # which takes minutes where a test is slow
     settings.register_profile("tacit", deadline=None, max_examples=examples, derandomize=seed == USUAL, phases=phases)

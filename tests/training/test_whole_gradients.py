@@ -46,6 +46,14 @@ def test_a_lot_is_the_exact_sum_of_its_records_in_any_order() -> None:
     assert (whole == one(X[order], residual[order], counted)).all()
 
 
+def test_residuals_keep_24_bits_where_sums_leave_room_and_never_less_than_8() -> None:
+    assert WholeGradients(1.0, 2**16).residual_bits == 24
+    assert WholeGradients(1.0, 2**17).residual_bits == 23
+    assert WholeGradients(2.0**12, 2**20).residual_bits == 8
+    with pytest.raises(BadInput, match="too large to be summed exactly"):
+        WholeGradients(2.0**12, 2**21)
+
+
 def test_the_largest_lot_that_is_allowed_stays_below_2_to_the_53() -> None:
     for lot, clip in ((10**6, 1.0), (10**7, 0.01), (1, 1e5), (2**20, 8.0)):
         counted = WholeGradients(clip, lot)
