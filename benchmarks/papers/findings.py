@@ -9,9 +9,9 @@ from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Figure
+from benchmarks.papers._gaussian_pairs import gaussian_delta
 from benchmarks.papers.kusner_table import KERNELS, NOISE, SPREAD, TRIALS, draw
 from tacit.audit.attacks import known_rows
-from tacit.audit.gaussian_pairs import gaussian_delta
 from tacit.gp.exact import GaussianProcess
 from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, LipschitzTerms, data_kernel

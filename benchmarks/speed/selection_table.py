@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from benchmarks import Figure, timed
+from benchmarks.speed._search_budget import base_for, choose_law
 from benchmarks.speed._selection_peers import adversarial_epsilon, koskela_selection
 from tacit.accounting import noise_below
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.profiles import GaussianProfile, epsilon_at, tabulate
 from tacit.privacy.run_laws import NegativeBinomial, PoissonRuns, RunLaw, geometric
 from tacit.privacy.selection import select
-from tacit.privacy.selection_budget import base_for, choose_law
 
 TITLE = "Epsilon of a whole search: the best of a secret number of runs"
 LONG = False

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.papers._gaussian_pairs import gaussian_epsilon
 from each import each
 from scipy.stats import binom
 
 import tacit
 from tacit.audit.bounds import clopper_pearson, counted, lower_bound, mu_bound
-from tacit.audit.gaussian_pairs import gaussian_epsilon
 from tacit.errors import BadInput
 from tacit.privacy.conversions import gdp_epsilon
 

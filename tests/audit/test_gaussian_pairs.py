@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.papers._gaussian_pairs import gaussian_delta, gaussian_epsilon
 from each import each
 from scipy.stats import chi2
 
-from tacit.audit.gaussian_pairs import gaussian_delta, gaussian_epsilon
 from tacit.errors import BadInput
 from tacit.privacy.conversions import gdp_delta, gdp_epsilon
 

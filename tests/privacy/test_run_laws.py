@@ -26,13 +26,12 @@ from tacit.privacy.run_laws import (
     chance_of_top,
     draw_runs,
     geometric,
-    logarithmic,
     runs_at,
 )
 
 LAWS: dict[str, RunLaw] = {
     "geometric": geometric(8.0),
-    "logarithmic": logarithmic(4.0),
+    "logarithmic": NegativeBinomial.with_mean(4.0, 0.0),
     "eta 2": NegativeBinomial.with_mean(9.0, 2.0),
     "eta 0.3": NegativeBinomial.with_mean(5.0, 0.3),
     "eta -0.5": NegativeBinomial.with_mean(3.0, -0.5),
@@ -131,7 +130,7 @@ def test_a_concentrated_law_needs_fewer_runs_for_the_same_chance() -> None:
     for eta, mean in ((1.0, 76.0), (2.0, 49.4)):
         assert chance_of_top(NegativeBinomial.with_mean(mean, eta), 0.05) == pytest.approx(0.8, abs=2e-3)
     assert chance_of_top(PoissonRuns(32.2), 0.05) == pytest.approx(0.8, abs=2e-3)
-    assert chance_of_top(logarithmic(1000.0), 0.05) < 0.7
+    assert chance_of_top(NegativeBinomial.with_mean(1000.0, 0.0), 0.05) < 0.7
 
 
 def test_means_are_taken_to_the_ends_of_their_ranges() -> None:

@@ -39,7 +39,6 @@ from tacit.privacy.run_laws import (
     PoissonRuns,
     RunLaw,
     geometric,
-    logarithmic,
 )
 from tacit.privacy.selection import (
     SHIFT,
@@ -59,7 +58,7 @@ EXACT = Listed((1, 4, 2, 0, 3))  # with K = 0
 LAWS: dict[str, RunLaw] = {
     "geometric 3": geometric(3.0),
     "geometric 40": geometric(40.0),
-    "logarithmic 5": logarithmic(5.0),
+    "logarithmic 5": NegativeBinomial.with_mean(5.0, 0.0),
     "eta 2": NegativeBinomial.with_mean(12.0, 2.0),
     "eta -0.5": NegativeBinomial.with_mean(6.0, -0.5),
     "poisson 0.7": PoissonRuns(0.7),
@@ -238,7 +237,7 @@ def test_from_a_renyi_curve_the_bound_is_never_above_the_renyi_bound() -> None:
         (geometric(10.0), 1.0, 2.31),
         (geometric(40.0), 1.0, 2.69),
         (geometric(100.0), 1.0, 2.91),
-        (logarithmic(40.0), 0.0, 2.15),
+        (NegativeBinomial.with_mean(40.0, 0.0), 0.0, 2.15),
         (PoissonRuns(40.0), math.inf, 5.87),
     ],
 )

@@ -16,7 +16,6 @@ from tacit.audit.attacks import known_rows
 from tacit.audit.bounds import counted, lower_bound, mu_bound
 from tacit.audit.canaries import one_run_bound
 from tacit.audit.game import Audit, Game
-from tacit.audit.gaussian_pairs import gaussian_delta, gaussian_epsilon
 from tacit.audit.premises import check_objective
 from tacit.audit.recorder import Recorder, compared
 
@@ -30,8 +29,6 @@ __all__ = [
     "check_objective",
     "compared",
     "counted",
-    "gaussian_delta",
-    "gaussian_epsilon",
     "known_rows",
     "lower_bound",
     "mu_bound",

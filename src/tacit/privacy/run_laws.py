@@ -158,11 +158,6 @@ def geometric(mean: float) -> NegativeBinomial:
     return NegativeBinomial.with_mean(mean)
 
 
-def logarithmic(mean: float) -> NegativeBinomial:
-    """The logarithmic law with this mean: eta = 0. Most of its draws are tiny."""
-    return NegativeBinomial.with_mean(mean, 0.0)
-
-
 @dataclass(frozen=True)
 class PoissonRuns:
     """The Poisson law. With probability e^-mean there is no run at all, and nothing is released."""

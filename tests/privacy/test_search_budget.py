@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from benchmarks.speed._search_budget import base_for, choose_law
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy.guarantee import Budget
@@ -16,7 +17,6 @@ from tacit.privacy.profiles import (
 )
 from tacit.privacy.run_laws import Capped, Fixed, NegativeBinomial, PoissonRuns, RunLaw, chance_of_top, geometric
 from tacit.privacy.selection import select
-from tacit.privacy.selection_budget import base_for, choose_law
 
 TOTAL = Budget.approximate(1.0, 1e-5)
 
