@@ -15,7 +15,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "audit/games/test_games.py": "audit/games/fronts",
     "audit/test_bounds.py": "audit",
     "audit/test_recorder.py": "audit/observer",
-    "cli/test_curator_init.py": "cli/curator_folder",
+    "cli/test_curator_init.py": "cli/curator_folder cli/curator_options",
     "cli/test_train.py": "cli/predict",
     "cli/test_tune.py": "cli/problem",
     "gp/test_design.py": "gp/threads",

@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 from benchmarks import Figure, Missing
 from benchmarks.harness import sources
 from benchmarks.harness.parts import keep_piece
-from tacit.outsource.curator.foresight import foresee
+from tacit.outsource.curator.preview import preview
 from tacit.outsource.curator.transform import NoisyProjection
 from tacit.planning import outsourcing
 from tacit.planning.outsourcing import RowScore, made_up_rows, try_out
@@ -54,7 +54,7 @@ def made_up(d: int, share: float, repeats: int) -> list[dict[str, Any]]:
     key = {"d": d, "share": share, "repeats": repeats}
 
     def work() -> list[dict[str, Any]]:
-        wide = foresee(["a"], **PRICE).noise / share
+        wide = preview(["a"], **PRICE).noise / share
         tried = try_out(made_up_rows(ROWS, (wide,) * d), **PRICE, queries=QUERIES, surfaces=SURFACES * repeats)
         print(f"{d} columns, noise {share:g} of the width\n{tried}", flush=True)
         return list(tried.to_json()["outcomes"])

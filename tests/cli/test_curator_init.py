@@ -168,7 +168,7 @@ def test_as_json_it_prints_one_document_and_the_lines_in_it() -> None:
 
 def test_private_answers_are_in_the_terms_and_the_ledger_covers_them() -> None:
     from tacit.outsource.curator import Curator
-    from tacit.outsource.curator.foresight import private_answers
+    from tacit.outsource.curator.preview import private_answers
     from tacit.outsource.curator.rows import read
     from tacit.privacy.ledger import Ledger
 
@@ -199,17 +199,17 @@ def test_a_certificate_that_exists_or_a_proxy_needs_no_authority() -> None:
 WRONG = {
     "no scale": (["curator", "init", "rows.csv", "--evaluate", "y", "--yes"], "nobody can be asked for --scale here"),
     "no table": (["curator", "init", "--yes"], "nobody can be asked for ROWS here"),
-    "a scale too many": ([*INIT, "--scale", "1,2,3"], "one number for each of 2 columns, or one for all, got 3"),
-    "a scale of zero": ([*INIT, "--scale", "0"], "scale must be positive"),
+    "a scale too many": ([*INIT, "--scale", "1,2,3"], "or one for each of the 2 columns, got an ndarray of shape (3,)"),
+    "a scale of zero": ([*INIT, "--scale", "0"], "scale must be a positive number"),
     "no such column": ([*INIT, "--columns", "a,c"], "there is no column 'c'"),
     "the answer as an input": ([*INIT, "--columns", "a,y"], "'y' is the answer"),
     "no such answer": ([*INIT, "--evaluate", "z"], "there is no column 'z'; there are a, b, y"),
-    "a port": ([*INIT, "--port", "99999"], "a port is 1 to 65535"),
+    "a port": ([*INIT, "--port", "99999"], "less than or equal to 65535"),
     "a host": ([*INIT, "--host", "https://here"], "a machine is named like"),
     "the curator as a modeler": ([*INIT, "--modeler", "curator"], "is not curator"),
     "a folder as a modeler": ([*INIT, "--modeler", "../x"], "letters, digits, dots and dashes"),
     "half a pair": ([*INIT, "--tls-key", "k.pem"], "got only one of them"),
-    "mu without bounds": ([*INIT, "--answer-mu", "1"], "nobody can be asked for --bounds here"),
+    "mu without bounds": ([*INIT, "--answer-mu", "1"], "give both, or neither"),
     "a password": ([*INIT, "--state", "postgresql://a:hunter2@db/x"], "holds a secret in clear"),
     "a span of time": ([*INIT, "--for", "soon"], "such as 30d"),
 }
@@ -227,20 +227,7 @@ def test_what_is_wrong_is_refused_in_a_line(what: str) -> None:
 
 def test_answers_that_are_noise_are_refused_before_anything_is_made() -> None:
     words = [word for word in INIT if word != "--yes"]
-    given = [
-        "--columns",
-        "-",
-        "--epsilon",
-        "3",
-        "--delta",
-        "1e-3",
-        "--queries",
-        "9",
-        "--host",
-        "localhost",
-        "--port",
-        "1",
-    ]
+    given = ["--columns", "-", "--epsilon", "3"]
     noisy = ["--bounds", "0", "10000", "--answer-mu", "0.1", "--charged", "each"]
     said = run(*words, *given, *noisy)
     assert (said.code, "noise of standard deviation 1e+05" in said.err) == (2, True)
@@ -290,8 +277,8 @@ def at_terminal(words: list[str], answers: list[str]) -> tuple[int, str]:
 
 
 def test_a_person_is_asked_one_thing_at_a_time_and_again_after_a_typo() -> None:
-    typed = ["row.csv", "rows.csv", "x", "y", "", "2;3", "2,3", "none", "2", "", "", "", "", "", "alice"]
-    code, shown = at_terminal(["curator", "init"], typed)
+    typed = ["row.csv", "rows.csv", "x", "y", "2;3", "2,3", "none", ""]
+    code, shown = at_terminal(["curator", "init", "--modeler", "alice"], typed)
     assert code == 0, shown
     for told in (
         "row.csv cannot be read",
@@ -301,8 +288,8 @@ def test_a_person_is_asked_one_thing_at_a_time_and_again_after_a_typo() -> None:
     ):
         assert told in shown
     assert shown.count("Once more:") == 4
-    assert "Delta (min(1e-6, 1/(10 n)) for 60 rows) [1e-06]: " in shown
-    assert terms()["serve"]["epsilon"] == 2.0
+    assert "Epsilon of the table [3.0]: " in shown
+    assert (terms()["serve"]["epsilon"], terms()["serve"]["delta"]) == (3.0, 1e-6)
     assert "tacit modeler run https://localhost:8733 --token-file alice.token" in Path("out").read_text()
 
 

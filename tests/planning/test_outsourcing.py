@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import BadInput
-from tacit.outsource.curator.foresight import foresee
+from tacit.outsource.curator.preview import preview
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.planning import outsourcing
 from tacit.planning.outsourcing import Outcome, RowScore, TableTrial, count_informative, made_up_rows, try_out
@@ -21,7 +21,7 @@ TERMS = {"epsilon": 3.0, "delta": 1e-4, "queries": 15, "surfaces": 2}
 def test_the_noise_is_the_curators_in_shares_of_each_width() -> None:
     rows = made_up_rows(200, (40.0, 8.0))
     tried = try_out(rows, **TERMS, scale=[2.0, 1.0], informative=[1])
-    seen = foresee(["a", "b"], epsilon=3.0, delta=1e-4, scale=[2.0, 1.0])
+    seen = preview(["a", "b"], epsilon=3.0, delta=1e-4, scale=[2.0, 1.0])
     assert tried.noise == pytest.approx(seen.noise)
     assert tried.shares == pytest.approx(tuple(np.array(list(seen.columns.values())) / np.ptp(rows, axis=0)))
     assert (tried.rows, tried.columns, tried.queries, tried.answer_noise) == (200, 2, 15, 0.0)

@@ -13,8 +13,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from tacit.cli.curator_init import init_command
+from tacit.cli.curator_options import AnswerOptions, NetworkOptions, PublishOptions
 from tacit.cli.curator_try import try_command
-from tacit.cli.options import AsJson, LedgerOptions, Quiet, complete, parse_duration, split_numbers
+from tacit.cli.options import AsJson, LedgerOptions, Quiet, complete, parse_duration
 from tacit.cli.shell import PLAIN, ask_person, explain_stop, mask_passwords, remark, this_command
 from tacit.cli.verbs import Verbs
 from tacit.errors import BadInput, TacitError, count, extra
@@ -35,33 +36,18 @@ def serve_command(
     rows: Annotated[Path, typer.Argument(help="A CSV or Parquet table.")],
     evaluate: Annotated[str, typer.Option(help="Column, module:function of a row, or - for a person who types.")],
     epsilon: Annotated[float, typer.Option(help="Epsilon of the published table.")],
+    published: PublishOptions,
+    answers: AnswerOptions,
+    network: NetworkOptions,
     ledger: LedgerOptions,
-    delta: Annotated[float | None, typer.Option(help="Its delta; min(1e-6, 1/(10 n)) for n rows if left out.")] = None,
     state: State = "curator",
-    columns: Annotated[str | None, typer.Option(help="Input columns, with commas between; all if left out.")] = None,
-    scale: Annotated[str | None, typer.Option(help="Public divisors of the columns, with commas between.")] = None,
-    distance: Annotated[float, typer.Option(help="How far a row may move and still be protected.")] = 1.0,
     transform: Annotated[
         str, typer.Option(help="noisy or projection.", autocompletion=complete("noisy", "projection"))
     ] = "noisy",
-    dimensions: Annotated[int | None, typer.Option(help="Columns of the published table.")] = None,
     insist: Annotated[str | None, typer.Option(help="Words that accept the published projection's attack.")] = None,
     queries: Annotated[int, typer.Option(help="Most queries of all modelers together.")] = 100,
     per_modeler: Annotated[int | None, typer.Option(help="Most queries of one modeler.")] = None,
-    bounds: Annotated[tuple[float, float] | None, typer.Option(help="Public bounds: makes answers private.")] = None,
-    answer_mu: Annotated[
-        float | None, typer.Option(help="Privacy of one private answer, as mu of GDP; its noise is width/mu.")
-    ] = None,
-    charged: Annotated[
-        str, typer.Option(help="Private answers: pay for each, or once.", autocompletion=complete("each", "once"))
-    ] = "each",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8733,
-    tls_certificate: Annotated[str | None, typer.Option(metavar="FILE", help="Certificate in PEM.")] = None,
-    tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Its key in PEM.")] = None,
-    behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="No TLS here, though on a network: a proxy has it.")
-    ] = False,
     proxy: Annotated[
         str | None, typer.Option(help="Addresses of proxies that say where a request comes from, commas between.")
     ] = None,
@@ -69,11 +55,13 @@ def serve_command(
     page_port: Annotated[int, typer.Option(help="Port of the curator's page, on this machine; 0 for any free.")] = 0,
     remote_page: Annotated[bool, typer.Option("--remote-page", help="Show the curator's page elsewhere too.")] = False,
     reopen: Annotated[bool, typer.Option("--reopen", help="Answer again after a stop.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Publish without --scale, or with loud noise on answers.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Publish without --scale, or with excessive noise on answers.")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a table once and answer queries until told to end; started again, it goes on where it was.
+    """Publish a table once and answer queries until it is ended; started again, it goes on where it was.
 
     \b
     Example:
@@ -83,34 +71,28 @@ def serve_command(
     extra("fastapi", "service", "serving")
     extra("uvicorn", "service", "serving")
     from tacit.outsource.curator import Curator
-    from tacit.outsource.curator.foresight import private_answers
     from tacit.outsource.curator.server import bind, serve
     from tacit.outsource.curator.tokens import CURATOR
-    from tacit.privacy.guarantee import default_delta
 
-    answers = private_answers(bounds, answer_mu, charged)
-    divisors = split_numbers(scale)
+    private = answers.private()
+    certificate, key = (None if p is None else str(p) for p in (network.tls_certificate, network.tls_key))
+    tls: dict[str, Any] = {"certificate": certificate, "key": key, "behind_proxy": network.behind_proxy}
     kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
         stack.enter_context(explain_stop(kept))
-        listening = stack.enter_context(
-            bind(host, port, certificate=tls_certificate, key=tls_key, behind_proxy=behind_proxy)
-        )
+        listening = stack.enter_context(bind(host, network.port, **tls))
         paid = stack.enter_context(ledger.open())
-        frame, how = _load(rows, evaluate, columns)
-        delta = default_delta(len(frame)) if delta is None else delta
-        terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance, "dimensions": dimensions}
-        terms |= {"scale": divisors[0] if divisors and len(divisors) == 1 else divisors, "queries": queries}
+        frame, how = _load(rows, evaluate, published.names)
+        terms = {**published.terms(epsilon, len(frame)), "queries": queries, "answers": private}
         if not _is_published(state):
             names = [str(c) for c in frame.columns if c is not how and c != how]
-            _look_ahead(names, terms | {"answers": answers}, transform, yes, quiet, as_json)
+            _show_preview(names, terms, transform, yes, quiet, as_json)
         held = Curator(
             frame,
             how,
             **terms,
             transform=transform,
             insist=insist,
-            answers=answers,
             per_modeler=per_modeler,
             state=state,
             name=NAMED,
@@ -125,8 +107,7 @@ def serve_command(
 
         def ready(url: str, page: str) -> None:
             terms = held.published()
-            size = f"{terms.rows} rows as {terms.columns} columns, transform {terms.transform}"
-            remark(f"published {size}", quiet)
+            remark(f"published {terms.rows} rows as {terms.columns} columns, transform {terms.transform}", quiet)
             remark(f"the table: {terms.guarantee}", quiet)
             remark(f"table and answers: {terms.whole}", quiet)
             fragment = f"#token={secret}" if secret else "  (a new token: tacit curator grant curator)"
@@ -138,11 +119,9 @@ def serve_command(
             held,
             known,
             host=host,
-            port=port,
+            port=network.port,
             page_port=page_port,
-            certificate=tls_certificate,
-            key=tls_key,
-            behind_proxy=behind_proxy,
+            **tls,
             proxies=[one.strip() for one in proxy.split(",")] if proxy else (),
             listening=listening,
             rate=rate_limit,
@@ -284,13 +263,15 @@ def _is_published(state: str) -> bool:
         kept.close()
 
 
-def _look_ahead(names: list[str], terms: dict[str, Any], transform: str, yes: bool, quiet: bool, as_json: bool) -> None:
+def _show_preview(
+    names: list[str], terms: dict[str, Any], transform: str, yes: bool, quiet: bool, as_json: bool
+) -> None:
     """Say what noise there will be, and refuse what nobody wants, or ask: a table is published once."""
-    from tacit.outsource.curator.foresight import foresee, refuse_loud_answers, refuse_no_scale
+    from tacit.outsource.curator.preview import preview, refuse_loud_answers, refuse_no_scale
 
-    seen = foresee(names, **{**terms, "dimensions": terms["dimensions"] if transform == "noisy" else None})
-    for said in seen.remarks[transform != "noisy" :]:
-        remark(said, quiet)
+    seen = preview(names, **{**terms, "dimensions": terms["dimensions"] if transform == "noisy" else None})
+    for text in seen.remarks[transform != "noisy" :]:
+        remark(text, quiet)
     try:
         if terms["scale"] is None:
             refuse_no_scale(names, yes)
@@ -309,12 +290,11 @@ def _tokens(state: str) -> Any:
     return Tokens(state, name=NAMED)
 
 
-def _load(rows: Path, evaluate: str, columns: str | None) -> tuple[Any, Any]:
+def _load(rows: Path, evaluate: str, wanted: list[str] | None) -> tuple[Any, Any]:
     """The table, of the wanted columns, and the evaluation that the words name."""
     from tacit.objective import import_object
     from tacit.outsource.curator.rows import Prompt, read
 
-    wanted = [c.strip() for c in columns.split(",")] if columns else None
     how: Any = evaluate
     if evaluate == "-":
         how = Prompt()

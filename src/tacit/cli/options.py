@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -270,6 +270,16 @@ class OutputOptions:
         """Lines for a person on standard error, unless they are unwanted."""
         for text in texts:
             remark(text, self.quiet)
+
+
+def given_values(group: Any) -> dict[str, Any]:
+    """The options of a group that were given, by their names on the command line: those that are not left out.
+
+    >>> given_values(BudgetOptions(epsilon=1.0))
+    {'epsilon': 1.0}
+    """
+    values = {field.name: getattr(group, field.name) for field in fields(group)}
+    return {f.name.replace("_", "-"): values[f.name] for f in fields(group) if values[f.name] != f.default}
 
 
 def name_data(made: Any, given: str | None, spec: str | None = None) -> DataIdentity | None:

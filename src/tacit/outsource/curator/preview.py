@@ -22,7 +22,7 @@ LOUD = 1.001
 
 
 @dataclass(frozen=True)
-class Foresight:
+class Preview:
     """What a table with noise, and its answers, would carry."""
 
     columns: dict[str, float]  # noise on each column, in its own units
@@ -45,7 +45,7 @@ class Foresight:
         return said
 
 
-def foresee(
+def preview(
     names: Sequence[str],
     *,
     epsilon: float,
@@ -55,10 +55,10 @@ def foresee(
     dimensions: int | None = None,
     answers: PrivateAnswers | None = None,
     queries: int = 100,
-) -> Foresight:
+) -> Preview:
     """The noise that a curator with these terms would publish with.
 
-    >>> seen = foresee(["amount", "rate"], epsilon=3.0, delta=1e-5, scale=[9000, 0.04])
+    >>> seen = preview(["amount", "rate"], epsilon=3.0, delta=1e-5, scale=[9000, 0.04])
     >>> {name: round(size, 3) for name, size in seen.columns.items()}
     {'amount': 12515.341, 'rate': 0.056}
     """
@@ -70,7 +70,7 @@ def foresee(
     wide = answers.bounds[1] - answers.bounds[0] if answers else 0.0
     together = whole(made.guarantee, answers, mechanism, queries)
     loud = mechanism.scale if mechanism else 0.0
-    return Foresight(dict(zip(names, sizes, strict=True)), made.scale_of_noise, loud, wide, together)
+    return Preview(dict(zip(names, sizes, strict=True)), made.scale_of_noise, loud, wide, together)
 
 
 def private_answers(
@@ -91,7 +91,7 @@ def private_answers(
     return PrivateAnswers(bounds, Budget.gdp(mu), charged)
 
 
-def refuse_loud_answers(seen: Foresight, accepted: bool) -> None:
+def refuse_loud_answers(seen: Preview, accepted: bool) -> None:
     """Refuse answers that are noise, unless that was accepted."""
     if seen.answer_noise > LOUD * seen.answer_width and not accepted:
         raise ExcessiveNoise(

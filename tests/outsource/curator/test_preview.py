@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.errors import BadInput
-from tacit.outsource.curator.foresight import foresee, private_answers, refuse_loud_answers, refuse_no_scale
+from tacit.outsource.curator.preview import preview, private_answers, refuse_loud_answers, refuse_no_scale
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.privacy.guarantee import Budget
 
@@ -17,7 +17,7 @@ TERMS = {"epsilon": 3.0, "delta": 1e-5}
 @pytest.mark.parametrize("answers", [None, PrivateAnswers((0.0, 10.0), Budget.gdp(2.0), "once")], ids=["open", "noisy"])
 def test_what_is_foreseen_is_what_is_published(answers: PrivateAnswers | None) -> None:
     rows = np.random.default_rng(0).uniform(0, 9, (40, 2))
-    seen = foresee(["a", "b"], **TERMS, scale=[2.0, 0.5], answers=answers, queries=7)
+    seen = preview(["a", "b"], **TERMS, scale=[2.0, 0.5], answers=answers, queries=7)
     with tacit.Curator(rows, rows[:, 0], **TERMS, scale=[2.0, 0.5], answers=answers, queries=7) as curator:
         terms = curator.published()
     assert seen.noise == pytest.approx(terms.noise, rel=1e-6)
@@ -30,21 +30,21 @@ def test_what_is_foreseen_is_what_is_published(answers: PrivateAnswers | None) -
 
 def test_remarks_name_every_column_and_the_noise_on_answers() -> None:
     answers = private_answers((0.0, 10_000.0), 0.1)
-    table, answer = foresee(["amount", "rate"], **TERMS, scale=[9000, 0.04], answers=answers).remarks
+    table, answer = preview(["amount", "rate"], **TERMS, scale=[9000, 0.04], answers=answers).remarks
     assert "amount ±1.25e+04, rate ±0.0556" in table
     assert "±1e+05, 10 times the width of its bounds" in answer
-    assert len(foresee(["amount"], **TERMS).remarks) == 1
+    assert len(preview(["amount"], **TERMS).remarks) == 1
 
 
 def test_answers_that_are_noise_are_refused_unless_accepted() -> None:
     loud, quiet = (
-        foresee(["a"], **TERMS, answers=PrivateAnswers((0.0, 10_000.0), Budget.gdp(mu))) for mu in (0.1, 1.0)
+        preview(["a"], **TERMS, answers=PrivateAnswers((0.0, 10_000.0), Budget.gdp(mu))) for mu in (0.1, 1.0)
     )
     with pytest.raises(BadInput, match=r"noise of standard deviation 1e\+05, on bounds of width 10000.*--yes"):
         refuse_loud_answers(loud, False)
     refuse_loud_answers(loud, True)
     refuse_loud_answers(quiet, False)
-    refuse_loud_answers(foresee(["a"], **TERMS), False)
+    refuse_loud_answers(preview(["a"], **TERMS), False)
 
 
 def test_private_answers_have_no_noise_by_default() -> None:

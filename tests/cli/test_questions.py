@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tacit.cli.asking import Asker, read_float, read_interval, read_whole
+from tacit.cli.questions import Asker, read_float, read_interval, read_whole
 from tacit.errors import BadInput, positive
 
 
