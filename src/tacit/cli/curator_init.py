@@ -79,7 +79,8 @@ def init_command(
 
     good_for = None if lasts == "ever" else parse_duration(lasts)
     host, private = host_name(host), answers.private()
-    _check_name(modeler), count("queries", queries)
+    _check_name(modeler)
+    count("queries", queries)
     ask = Asker(yes, sys.stdin.isatty() and not as_json)
     path, table = ask("ROWS", "The table, a .csv or .parquet file", None, rows, _read_rows)
     question = "Column to answer with, module:function, or - for a person"
@@ -110,7 +111,8 @@ def init_command(
     with study.alone():
         if own:
             study.certificate(host)
-        study.open_ledger(*paid.values(), _whole_budget(seen.guarantee, private is not None, e, terms["delta"]), path)
+        whole = _whole_budget(seen.guarantee, private is not None, e, terms["delta"])
+        study.open_ledger(paid["ledger"], paid["ledger-name"], whole, path)
         hand = study.grant(modeler, good_for, str(serve["state"]), own)
         study.finish()
 
@@ -122,7 +124,13 @@ def init_command(
     hidden = f"the table: one row moved by norm {published.distance:g} after dividing by {scale} is hidden"
     for text in (*study.remarks, *seen.remarks, hidden):
         remark(text, quiet)
-    document = {"folder": str(here), "made": study.new, "kept": study.kept, "hand_over": str(hand), **lines}
+    document: dict[str, Any] = {
+        "folder": str(here),
+        "made": study.new,
+        "kept": study.kept,
+        "hand_over": str(hand),
+        **lines,
+    }
     document |= {"noise": seen.columns, "answer_noise": seen.answer_noise}
     document |= {"fingerprint": study.fingerprint} if own else {}
     lists = [f"{word}:   {', '.join(part)}\n" for word, part in (("Made", study.new), ("Kept", study.kept)) if part]
