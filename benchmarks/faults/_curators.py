@@ -110,7 +110,7 @@ class Study:
                 hold(status in (*AGAIN, 202, 409), f"study {name}: status {status}: {content[:100]!r}")
                 self.report.refusals[f"HTTP {status}"] += 1
 
-    def wait(self, seconds: float = 120.0) -> bool:
+    def wait(self, seconds: float = 600.0) -> bool:
         """Until somebody was answered, or the study is full, after this moment: it goes on."""
         self.served.clear()
         end = time.monotonic() + seconds
@@ -287,10 +287,10 @@ def run(report: Report, study: Study, faults: dict[Fault, int]) -> None:
             study.check()
             if report.random.random() < 0.3:  # mostly the next fault comes before it is back
                 report.hold(
-                    study.wait(), f"after {kind} the curator answered nobody for two minutes{study.last_refusal}"
+                    study.wait(), f"after {kind} the curator answered nobody for ten minutes{study.last_refusal}"
                 )
         study.next()
-        report.hold(study.wait(), f"after all faults the curator answered nobody for two minutes{study.last_refusal}")
+        report.hold(study.wait(), f"after all faults the curator answered nobody for ten minutes{study.last_refusal}")
     finally:
         study.close()
 
@@ -342,6 +342,6 @@ def on_a_clock(report: Report, folder: Path, times: int) -> None:
                 report.pause(0.02, 0.08)
                 study.check()
             clock.set(0)
-            report.hold(study.wait(), "after the clock jumped the curator answered nobody for two minutes")
+            report.hold(study.wait(), "after the clock jumped the curator answered nobody for ten minutes")
         finally:
             study.close()

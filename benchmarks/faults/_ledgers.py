@@ -67,15 +67,15 @@ class Account:
             self.start()
         return self.report.random.choice(self.workers)
 
-    def goes_on(self, seconds: float = 120.0) -> bool:
-        """Whether somebody draws, or uses the ledger up, after this moment."""
+    def goes_on(self, seconds: float = 600.0) -> bool:
+        """Whether somebody draws, or uses the ledger up, after this moment; the bound only ends a run that hangs."""
         out, before, end = self.out, len(work.lines(self.out)), time.monotonic() + seconds
         while self.out == out and len(work.lines(out)) == before:
             if time.monotonic() > end:
                 return False
             self.check()  # what is left now
             self.take()  # new processes for those that are done, and a new ledger for one that is used up
-            time.sleep(0.02)
+            time.sleep(0.2)  # on a busy machine the one who looks must leave time for those who charge
         return True
 
     def check(self) -> None:
@@ -188,7 +188,7 @@ def run(report: Report, account: Account, faults: dict[Fault, int]) -> None:
             if kind := fault(account):
                 report.fault(f"ledger: {kind}")
             account.check()
-        words = "after all faults nobody could charge for two minutes"
+        words = "after all faults nobody could charge for ten minutes"
         report.hold(account.goes_on(), f"{words}: {work.lines(f'{account.out}.refused')[-1:]}")
     finally:
         account.close()
