@@ -11,7 +11,7 @@ from tacit.audit import lower_bound
 from tacit.data.schema import Schema
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.training.baseline import divide_mu, draw_baseline
+from tacit.training.baseline import draw_baseline
 from tacit.training.preparation import Preparation
 from tacit.training.scoring import Scoring, load_metric
 from tacit.training.trainer import EncodedRows
@@ -64,11 +64,6 @@ def test_noise_on_many_cells_leaves_the_loss_unbiased() -> None:
 def test_a_person_counts_once() -> None:
     found = draw_baseline(rows([0, 0, 0, 0, 1, 2], [0, 0, 0, 0, 1, 2]), scored(CLASSES, "error"), 1e5, EXACT)
     assert found.loss == pytest.approx(2 / 3, abs=1e-2)
-
-
-def test_score_and_counts_together_cost_what_a_test_row_may() -> None:
-    score, counts = divide_mu(0.37)
-    assert math.hypot(score, counts) == pytest.approx(0.37, rel=1e-12)
 
 
 def test_neighbours_are_no_further_apart_than_mu_allows() -> None:

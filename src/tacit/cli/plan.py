@@ -84,10 +84,8 @@ def plan_command(
         raise BadInput("a plan needs --records, the number of private records, or --table FILE with --target COLUMN")
     spend = budget.budget(records)
     if goal == "train":
-        from tacit.planning.training import plan_training
-
         refuse_no_delta(spend)
-        training = plan_training(records=records, budget=spend, runs=runs)
+        training = plan(goal="train", records=records, budget=spend, runs=runs)
         told = _foresee(ledger, training.guarantee)
         text = str(training) + "".join(f"\n  {'ledger':15} {words}" for words in told.values())
         print_result({**training.to_json(), **told}, as_json, text)

@@ -58,6 +58,16 @@ def divide(sizes: Sequence[int], random: Any, persons: Persons | None = None) ->
     return parts
 
 
+def part_sizes(units: int, shares: tuple[float, float, float]) -> list[int]:
+    """Units that train, validate and test.
+
+    >>> part_sizes(1001, (0.8, 0.1, 0.1))
+    [801, 100, 100]
+    """
+    training, validation = round(units * shares[0]), round(units * shares[1])
+    return [training, validation, units - training - validation]
+
+
 def divide_rows(records: int, groups: Any, shares: tuple[float, float, float], seed: int) -> tuple[Part, Part, Part]:
     """Training, validation and test parts; ``groups`` says whose each row is. A share of 0 for validation is no part.
 
@@ -70,9 +80,7 @@ def divide_rows(records: int, groups: Any, shares: tuple[float, float, float], s
         )
     persons = None if groups is None else Persons.of(groups, records)
     units, kind = (records, "records") if persons is None else (len(persons), "persons")
-    sizes = [round(units * shares[0]), round(units * shares[1])]
-    sizes.append(units - sum(sizes))
-    parts = divide(sizes, np.random.default_rng(count("seed", seed, least=0)), persons)
+    parts = divide(part_sizes(units, shares), np.random.default_rng(count("seed", seed, least=0)), persons)
     parts = [Part(np.sort(part.rows)) if persons is None else part for part in parts]
     if min(part.units for part, share in zip(parts, shares, strict=True) if share) < LEAST:
         found = " + ".join(str(part.units) for part in parts)

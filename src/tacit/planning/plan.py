@@ -1,4 +1,4 @@
-"""tacit.plan: what each method would give for this data set and budget, before anything is spent."""
+"""tacit.plan: what each method, or a private training, would cost and give, before anything is spent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tacit.errors import BadInput, interval, positive
+from tacit.errors import BadInput, choice, interval, positive
 from tacit.methods.auto import ASSUMED
 from tacit.methods.case import Case
 from tacit.methods.outlook import Forecast, Outlook
@@ -19,6 +19,10 @@ from tacit.planning.rows import expected_loss, forecasts, outlook
 from tacit.planning.sample import describe_sample
 from tacit.privacy.guarantee import LETTER, Budget, remarks_on
 
+if TYPE_CHECKING:
+    from tacit.training.forecast import TrainingForecast
+
+GOALS = ("tune", "train")
 MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
 
 
@@ -83,18 +87,32 @@ class Plan(DrawnInNotebooks):
         return made
 
 
+@overload
 def plan(
     *,
     records: int,
     trials: int,
     dimensions: int,
     budget: Budget,
-    spread: float | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    candidates: int = 256,
-    want: float | None = None,
-) -> Plan:
+    spread: float | None = ...,
+    bounds: tuple[float, float] = ...,
+    candidates: int = ...,
+    want: float | None = ...,
+    goal: Literal["tune"] = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    *, records: int, budget: Budget, goal: Literal["train"], runs: float = ..., declared: bool = ...
+) -> TrainingForecast: ...
+
+
+def plan(*, records: int, budget: Budget, goal: str = "tune", **case: Any) -> Plan | TrainingForecast:
     """What each method would give for so many records, trials and parameters under this budget.
+
+    With ``goal="train"``: what ``tacit.train`` would cost and give for so many records; ``runs`` is about how many
+    models a search would train, ``declared`` whether a schema declares all columns.
 
     ``spread`` is how much a typical setting loses against the best one, in the units of the losses; a tenth of the
     bounds' width is assumed if it is left out. Take it from public data or from experience, never from the private
@@ -108,7 +126,27 @@ def plan(
     >>> made = plan(records=5000, trials=30, dimensions=2, budget=Budget.approximate(1.0, 1e-6))
     >>> made["observed"].guarantee.kind, round(made["observed"].noise, 5)
     ('unconditional', 0.00463)
+    >>> round(plan(goal="train", records=30_000, budget=Budget.approximate(1.0, 1e-5), declared=True).kept, 3)
+    0.999
     """
+    if choice("goal", goal, GOALS) == "train":
+        from tacit.training.forecast import forecast
+
+        return forecast(records=records, budget=budget, **case)
+    return _plan_methods(records=records, budget=budget, **case)
+
+
+def _plan_methods(
+    *,
+    records: int,
+    trials: int,
+    dimensions: int,
+    budget: Budget,
+    spread: float | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    candidates: int = 256,
+    want: float | None = None,
+) -> Plan:
     bounds = interval("bounds", bounds)
     gap = ASSUMED * (bounds[1] - bounds[0]) if spread is None else spread
     case = Case(records, trials, dimensions, budget, gap, bounds, candidates)

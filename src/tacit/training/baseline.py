@@ -23,19 +23,8 @@ from tacit.training.scoring import Scoring
 from tacit.training.trainer import CLASSES, EncodedRows
 
 Floats = NDArray[np.float64]
-SHARE = 0.1  # of the squared mu of a test row
 CELLS = 32  # of the range of a number
 FINE = 2**20  # noise is drawn in parts of a row, on a lattice far finer than itself
-
-
-def divide_mu(mu: float) -> tuple[float, float]:
-    """mu of the score, and mu of the counts: together, as Gaussians compose, mu.
-
-    >>> score, counts = divide_mu(0.3)
-    >>> math.hypot(score, counts) <= 0.3 * (1 + 1e-15)
-    True
-    """
-    return mu * math.sqrt(1 - SHARE), mu * math.sqrt(SHARE)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 from tacit.training.column_counts import ColumnCounts
 from tacit.training.preparation import Preparation, Rates
-from tacit.training.search_cost import COLUMNS, SearchCost, make_law
+from tacit.training.search_cost import SearchCost
 from tacit.training.trainer import CLASSES
 
 TARGET = 3.5  # deviations that the range of a number that is predicted reaches: beyond it a target counts as its end
@@ -77,7 +77,7 @@ def rows_of_a_label(columns: int, budget: Budget, runs: float, task: str | None 
     >>> rows_of_a_label(14, Budget.approximate(1.0, 1e-6), 40)
     493
     """
-    cost = SearchCost(budget, make_law(runs), COLUMNS * budget.mu())
+    cost = SearchCost.of(budget, runs)
     return ColumnCounts(count_learnt(None, columns, task), cost.columns, cost.missed).threshold
 
 

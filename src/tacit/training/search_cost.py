@@ -30,6 +30,7 @@ SHAPE, CAP = 2.0, 3.0  # of the law of the number of runs: its eta, and its cap 
 GIVEN_UP = 7e-3  # share of delta that divergences give up: a little above what the floors make of a profile
 ONE = Fixed(1)
 COLUMNS = 0.3  # mu of the columns, as a share of the budget's own mu
+COUNTS = 0.1  # share of the squared mu of a test row that the counts of the baseline have, beside the score
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,30 @@ class SearchCost:
             raise BadInput(
                 f"training needs a budget with a delta, such as Budget.approximate(1.0, 1e-6), got ({self.budget})"
             )
+
+    @classmethod
+    def of(cls, budget: Budget, runs: float, *, learns: bool = True) -> SearchCost:
+        """Of one run, or about so many; with columns that are learnt, or all declared."""
+        return cls(budget, make_law(runs), COLUMNS * budget.mu() if learns else 0.0)
+
+    @property
+    def test_mu(self) -> tuple[float, float]:
+        """mu of the score, and of the baseline's counts: together, as Gaussians compose, that of the budget.
+
+        >>> score, counts = SearchCost.of(Budget.approximate(1.0, 1e-5), 1).test_mu
+        >>> math.hypot(score, counts) <= Budget.approximate(1.0, 1e-5).mu() * (1 + 1e-15)
+        True
+        """
+        mu = self.budget.mu()
+        return mu * math.sqrt(1 - COUNTS), mu * math.sqrt(COUNTS)
+
+    def score_noise(self, losses: int) -> float:
+        """Standard deviation of the noise on the released score of so many losses, in widths of a loss."""
+        return 1 / (losses * self.test_mu[0])
+
+    def choice_noise(self, losses: int) -> float:
+        """The same of the score by which a run is chosen."""
+        return 1 / (losses * self.base.mu)
 
     @property
     def missed(self) -> float:

@@ -38,7 +38,7 @@ from tacit.privacy.units import EVERY_PART as UNIT
 from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
 from tacit.training.runs import Run, draw_params
-from tacit.training.search_cost import SearchCost, make_law
+from tacit.training.search_cost import SearchCost
 from tacit.training.secret_search import SecretSearch, release_in_folder
 from tacit.training.trainer import Base
 
@@ -170,7 +170,9 @@ def select(
         raise BadInput("give test and test_records together: a score on test records needs both")
     measured = None if metric is None else (find(metric) if isinstance(metric, str) else metric).within(bounds)
     ends = measured.known_bounds() if measured is not None else (0.0, 1.0) if bounds is None else bounds
-    search = OwnSearch(objective, Space(space), records, ends, SearchCost(budget, make_law(runs), 0.0), profile, noise)
+    search = OwnSearch(
+        objective, Space(space), records, ends, SearchCost.of(budget, runs, learns=False), profile, noise
+    )
     search.check()
     reading = None if measured is None else measured.reading(records)
     job = Selection(search, test, test_records, hide_runs, unit, identify(data), reading)

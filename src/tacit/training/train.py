@@ -34,7 +34,7 @@ from tacit.privacy.release import Release
 from tacit.privacy.units import TABLE, TABLE_PERSON
 from tacit.run.private_state import PrivateState
 from tacit.space import Space
-from tacit.training.baseline import Baseline, divide_mu, draw_baseline
+from tacit.training.baseline import Baseline, draw_baseline
 from tacit.training.column_counts import ColumnCounts
 from tacit.training.learn import check_schema, count_learnt, declared_preparation, learn_preparation
 from tacit.training.model_files import load_joblib, write_model
@@ -43,7 +43,7 @@ from tacit.training.private_table import DividedTable, identify_table, separate_
 from tacit.training.quantiles import FEW
 from tacit.training.runs import Run, Search, default_params
 from tacit.training.scoring import Scoring, load_metric, refuse_unknown_rates
-from tacit.training.search_cost import COLUMNS, SearchCost, make_law
+from tacit.training.search_cost import SearchCost
 from tacit.training.secret_search import SecretSearch, release_in_folder
 from tacit.training.task import AUTO, settle_task
 from tacit.training.trained import PublishedModel, Trained
@@ -146,11 +146,7 @@ def train(
         DividedTable(
             table, answers, training if getattr(chosen, "persons", False) else training.one_each(), validation, test
         ),
-        SearchCost(
-            budget,
-            make_law(runs),
-            0.0 if settled else COLUMNS * budget.mu(),
-        ),
+        SearchCost.of(budget, runs, learns=not settled),
         declared_preparation(table, known) if known is not None and settled else None,
         None if space is None else Space(space),
         measured,
@@ -232,13 +228,13 @@ class Training:
 
     def _refuse_loud_noise(self) -> None:
         base, table, per = self.cost.base.mu, self.table, self.metric.units
-        if self.cost.searches and (noise := 1 / (per(table.validation.units) * base)) > LOUD:
+        if self.cost.searches and (noise := self.cost.choice_noise(per(table.validation.units))) > LOUD:
             raise BadInput(
                 f"each of about {self.cost.law.mean:.0f} models would be scored with noise of standard deviation "
                 f"{noise:.2g} on {per(table.validation.units)} validation losses: no better than a random choice. Use "
                 f"{math.ceil(noise / LOUD)} times the rows or the epsilon, or fewer runs. Nothing was spent"
             )
-        if (noise := 1 / (per(table.test.units) * divide_mu(self.cost.budget.mu())[0])) > LOUDEST:
+        if (noise := self.cost.score_noise(per(table.test.units))) > LOUDEST:
             raise BadInput(
                 f"the score would have noise of standard deviation {noise:.2g} on {per(table.test.units)} test losses, "
                 f"and the model as much: nothing can be learnt. Use {math.ceil(noise / LOUDEST)} times the rows or the "
@@ -276,7 +272,7 @@ class Training:
         payment = secret.pay(state, ledger)
         scoring, search = self.begin(state)
         winner = secret.find_best(search, state, executor, progress=progress)
-        for_score, for_counts = divide_mu(self.cost.budget.mu())
+        for_score, for_counts = self.cost.test_mu
         loss, known = state.load("loss"), state.load("baseline")
         baseline = None if known is None else Baseline(**known)
         if loss is None or baseline is None:
@@ -351,7 +347,7 @@ class Training:
         mean, persons = min(max(loss, 0.0), 1.0), self.table.test.units
         units = scoring.metric.units(persons)
         reading, told = scoring.reading(persons), scoring.mean_in_units(mean)
-        noise = scoring.width / (units * divide_mu(self.cost.budget.mu())[0])
+        noise = scoring.width * self.cost.score_noise(units)
         sampling = scoring.width * sampling_deviation(mean, 1.96 * noise / scoring.width, (0.0, 1.0), units)
         without, alone = scoring.mean_in_units(baseline.loss), replace(reading, spread=0.0)
         return Trained(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tacit.privacy.divergences import Divergences
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.profiles import epsilon_at
-from tacit.training.search_cost import COLUMNS, GIVEN_UP, SearchCost, make_law
+from tacit.training.search_cost import GIVEN_UP, SearchCost
 
 SHARE = 0.5  # of the budget's mu: what one of about 40 runs may cost is a little more
 STEPS, ROUGHLY = 5, 0.98
@@ -40,7 +40,7 @@ def largest_training(takes: Callable[[Guarantee], bool], budget: Budget, runs: f
 
 def _train(budget: Budget, runs: float) -> Guarantee:
     """A training whose runs cost about what this budget gives them, without the search for how much that is."""
-    cost = SearchCost(budget, make_law(runs), COLUMNS * budget.mu())
+    cost = SearchCost.of(budget, runs)
     mu = SHARE * budget.mu() if cost.searches else cost.base.mu
     profile, delta = cost.profile(mu), budget.delta
     epsilon = epsilon_at(profile, delta * (1 - 0.02))

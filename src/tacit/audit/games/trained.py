@@ -30,7 +30,7 @@ from tacit.space import Float, Int, Params
 from tacit.training.descent import LOGISTIC_LOTS
 from tacit.training.learn import declared_preparation
 from tacit.training.private_table import DividedTable, identify_table
-from tacit.training.search_cost import SearchCost, make_law
+from tacit.training.search_cost import SearchCost
 from tacit.training.train import ONE_RUN, SHARES, Training, train
 from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
@@ -89,7 +89,7 @@ def adversarial_training(side: int, budget: Budget, noise: Source) -> Training:
     return Training(
         Adversary(),
         DividedTable(Table.of(X), read_column(labels), *parts),
-        SearchCost(budget, make_law(RUNS), 0.0),
+        SearchCost.of(budget, RUNS, learns=False),
         declared_preparation(X, schema),
         None,
         find("brier"),
