@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claims_stores import (
+    PIECE,
     STEPS,
     Dying,
     Kind,
@@ -27,6 +30,7 @@ from claims_stores import (
 
 from tacit.errors import BadInput, BudgetRefused, LedgerError
 from tacit.privacy.claims import Claims
+from tacit.privacy.release import Release, digest
 
 PAYING = pytest.mark.parametrize("paying", [True, False], ids=["ledger", "no ledger"])
 
@@ -125,6 +129,29 @@ class ClaimsLaws:
         claims = kind.open(kind.ledger())
         kind.draw_all(claims, T)
         assert (kind.drawn, kind.charges()) == (T, 1)
+
+    def test_a_run_states_what_was_charged_though_words_have_changed_since(
+        self, kind: Kind, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old, new = (replace(PIECE, assumptions=(w,), source=w, premises=(w,)) for w in ("old words", "new words"))
+        monkeypatch.setattr("claims_stores.PIECE", old)
+        claims = kind.open(kind.ledger())
+        assert claims.guarantee.source == "old words"
+        kind.draw(claims)
+        if kind.durable:
+            kind.close(claims.store)
+            monkeypatch.setattr("claims_stores.PIECE", new)
+            claims = kind.open(kind.ledger())
+            kind.draw(claims, 1)
+        payment = claims.payment
+        assert payment is not None
+        if claims.store.hidden and kind.draws == 1:
+            return
+        claims.settle(digest(1.0))
+        certificate = Release(1.0, claims.guarantee, payment).certificate()
+        assert certificate["guarantee"] == json.loads(json.dumps(old.to_json()))
+        with kind.ledger() as ledger:
+            assert ledger.verify_certificate(certificate).paid
 
     def test_other_terms_and_another_ledger_are_refused(self, kind: Kind) -> None:
         with kind.ledger() as first, kind.ledger(name="second") as second:

@@ -27,6 +27,23 @@ def test_a_certificate_is_verified_against_the_ledger_that_paid(run: Run, place:
         said = run("verify", "out/certificate.json", "--ledger", str(tmp_path / wrong), "--json", at=place, code=1)
         assert said.json["paid"] is False
 
+    document = json.loads((place / "out" / "certificate.json").read_text())
+    for path in (("data", "name"), ("data", "rows"), ("date",), ("left", "words")):  # of these the ledger knows nothing
+        forged = json.loads(json.dumps(document))
+        part = forged["about"]
+        for name in path[:-1]:
+            part = part[name]
+        part[path[-1]] = "forged"
+        (tmp_path / "forged.json").write_text(json.dumps(forged))
+        said = run("verify", str(tmp_path / "forged.json"), "--json", at=place).json
+        assert "data (name, rows), its date" in said["unchecked"][0]
+        assert "not checked: what the certificate says" in run("verify", str(tmp_path / "forged.json"), at=place).out
+    forged = json.loads(json.dumps(document))
+    forged["about"]["unit"] = "person: one human being with all their rows"
+    (tmp_path / "forged.json").write_text(json.dumps(forged))
+    said = run("verify", str(tmp_path / "forged.json"), "--json", at=place, code=1).json
+    assert [name for name, good, _ in said["checks"] if not good] == ["unit"]
+
     document["payment"] = None
     (tmp_path / "unpaid.json").write_text(json.dumps(document))
     assert "nobody paid" in run("verify", str(tmp_path / "unpaid.json"), at=place, code=1).out

@@ -7,6 +7,7 @@ from pathlib import Path
 import tacit
 from tacit.page import ui
 from tacit.page.parts import find_changes, guarantee_part, ledger_part, origin_part, payment_part
+from tacit.privacy.origin import UNCHECKED
 
 
 def test_a_guarantee_shows_its_kind_and_what_it_assumes() -> None:
@@ -88,4 +89,5 @@ def test_a_page_says_of_which_data_and_when_a_release_was_made() -> None:
     assert "stays.csv, 2,999 rows, 10 columns" in shown
     assert "2026-11-17 02:32 UTC" in shown
     assert "<code>tacit &lt;x&gt;</code>" in shown
+    assert f"No ledger checks this part: {UNCHECKED}" in shown
     assert origin_part(None) == ""

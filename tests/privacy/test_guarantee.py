@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import BadInput, GuaranteeError
 from tacit.privacy import conversions as c
-from tacit.privacy.guarantee import Budget, Guarantee, loose, remarks_on
+from tacit.privacy.guarantee import LARGEST, Budget, Guarantee, loose, remarks_on
 from tacit.privacy.operating import at_most
 
 amounts = st.floats(1e-4, 100)
@@ -47,6 +47,19 @@ EACH = [Budget.pure(1.0), Budget.approximate(1.0, 1e-6), Budget.zcdp(0.5), Budge
 def test_a_budget_refuses_a_bad_amount_with_the_rule_and_the_value(make, value, rule):
     with pytest.raises(BadInput, match=f"^(epsilon|rho|mu) {rule}"):
         make(value)
+
+
+@each("make", [Budget.pure, Budget.zcdp, Budget.gdp, lambda amount: Budget.approximate(amount, 1e-6)])
+def test_an_amount_beyond_all_measure_is_refused_and_any_other_is_quoted(make):
+    for amount in (1.1 * LARGEST, 1e100, 1e308):
+        with pytest.raises(BadInput, match=r"must be from 0 to 1e\+15, got"):
+            make(amount)
+    for amount in (1e-300, 1e7, LARGEST):
+        budget = make(amount)
+        assert all(map(math.isfinite, Guarantee(budget).quoted()))
+        assert math.isfinite(budget.pure_epsilon())
+        if budget.notion != "pure":
+            assert math.isfinite(budget.mu())
 
 
 @each("delta", [0.0, 1.0, -1e-6, 2.0, math.nan, math.inf, False, "1e-6", None])

@@ -219,6 +219,20 @@ def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch
         quick(table(), out=tmp_path, metric="brier")
 
 
+def test_a_training_states_what_was_charged_though_words_have_changed_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(tmp_path / "ledger.db", "set", BUDGET, composition="basic")
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.training.secret_search.run_all", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("tacit.training.train.UNTOUCHED", "words of an earlier release")
+        with pytest.raises(KeyboardInterrupt):
+            quick(table(), out=tmp_path / "out", ledger=ledger)
+    release = quick(table(), out=tmp_path / "out", ledger=ledger)
+    assert "words of an earlier release" in release.guarantee.premises
+    assert ledger.verify_certificate(json.loads((tmp_path / "out" / "certificate.json").read_text())).paid
+
+
 def test_of_copies_of_an_unfinished_training_one_is_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.training import secret_search as module
 

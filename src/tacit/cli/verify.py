@@ -10,12 +10,9 @@ import typer
 from tacit.cli.options import AsJson, LedgerUrl
 from tacit.cli.shell import is_given, print_result
 from tacit.files import read_json
+from tacit.privacy.origin import UNCHECKED
 
 Checks = list[tuple[str, bool, str]]
-UNCHECKED = (
-    "what the certificate says of the data (name, rows), its date, the command and what was left then; a signature "
-    "covers it (--public-key)"
-)
 
 
 def verify_command(
@@ -45,9 +42,9 @@ def verify_command(
         found["paid"] = all(good for _, good, _ in paid)
         checks += paid
     text = "\n".join(f"{'yes' if good else 'NO ':3}  {name}: {why}" for name, good, why in checks)
-    found["unchecked"] = [] if found.get("signed") else [UNCHECKED]
+    found["unchecked"] = [] if found.get("signed") else [f"{UNCHECKED} (--public-key)"]
     if found["unchecked"]:
-        text += f"\n--   not checked: {UNCHECKED}"
+        text += f"\n--   not checked: {found['unchecked'][0]}"
     if "paid" in found:
         text += f"\n{'Paid' if found['paid'] else 'NOT paid'} for by this ledger."
     else:

@@ -120,9 +120,9 @@ class Observations(Claims):
         if [direction.name.lower() for direction in study.directions] != [terms.direction]:
             raise BadInput(f"the study must have the one direction {terms.direction!r}, got {study.directions}")
         self.study, self.terms = study, terms
-        self.mechanism, self.guarantee = terms.mechanism(noise), terms.guarantee(noise)
+        self.mechanism = terms.mechanism(noise)
         agreed = {**terms.to_json(), **({"simulated": True} if noise.simulated else {})}
-        promise = Promise(self.guarantee, terms.draws, terms.purpose, agreed, data)
+        promise = Promise(terms.guarantee(noise), terms.draws, terms.purpose, agreed, data)
         super().__init__(StudyStore(study), promise, ledger=ledger)
 
     def expect_left(self) -> int:

@@ -209,7 +209,7 @@ def run(task: Task) -> Release[Tuned]:
             )
         value = _result(terms, listed, choice.scale, *drawn)
         claims.settle(digest(value))
-        release = Release(value, promise.guarantee, claims.payment, claims.describe_origin())
+        release = Release(value, claims.guarantee, claims.payment, claims.describe_origin())
         if folder is not None:
             folder.write_certificate(release)
         state.wipe()

@@ -15,6 +15,7 @@ from tacit.page import ui
 from tacit.page.cover import Cover, Worth
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
+from tacit.privacy.origin import UNCHECKED
 from tacit.privacy.release import digest, plain
 from tacit.privacy.room import shares_used
 
@@ -54,7 +55,7 @@ def find_changes(certificate: dict[str, Any], ledger: Ledger | None = None) -> l
     payment = certificate.get("payment")
     if ledger is not None and isinstance(payment, dict) and payment.get("ledger") == ledger.id:
         verdict = ledger.verify_certificate(certificate)
-        mine = ("chain", "entry", "guarantee", "drawn")
+        mine = ("chain", "ledger", "entry", "unit", "guarantee", "drawn")
         found += [
             f"the ledger {ledger.name!r} says of its {n}: {why}"
             for n, ok, why in verdict.checks
@@ -81,7 +82,8 @@ def origin_part(about: Any) -> Markup:
         ("command", Markup("<code>{}</code>").format(about["command"]) if about.get("command") else ""),
         ("ledger had left", left.get("words") or ""),
     ]
-    return Markup(ui().pairs([(k, v) for k, v in rows if v]))
+    said = Markup("<p>No ledger checks this part: {}.</p>").format(UNCHECKED)
+    return Markup(ui().pairs([(k, v) for k, v in rows if v])) + said
 
 
 EXPOSED = (

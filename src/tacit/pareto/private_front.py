@@ -93,10 +93,10 @@ class ObservedTest(Claims):
         )
         whole = Guarantee(Budget.gdp(mu), UNIT, (), SOURCE, premises=PREMISES)
         whole = whole.at(asked.budget.delta) if asked.budget.notion == "approximate" else whole
-        self.guarantee = self.mechanism.guarantee if asked.noise.simulated else whole
+        guarantee = self.mechanism.guarantee if asked.noise.simulated else whole
         terms = {"records": records, "trials": trials, "repeats": repeats, "budget": asked.budget.to_json()}
         terms["simulated"] = asked.noise.simulated
-        promise = Promise(self.guarantee, trials, f"front {{run}}: {trials} x {repeats} observations", terms)
+        promise = Promise(guarantee, trials, f"front {{run}}: {trials} x {repeats} observations", terms)
         super().__init__(StudyStore(study, "test"), promise, ledger=as_ledger(asked.ledger))
 
     @property

@@ -208,6 +208,13 @@ class Claims:
         self.store.write("answer", digest)
         self.settle(digest)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release of this run states: what was paid for, in the words of its charge."""
+        if self._ledger is None or self.payment is None:
+            return self.promise.guarantee
+        return self._ledger.restate(self.payment, self.promise.guarantee)
+
     def describe_origin(self, chosen: str = PAID) -> dict[str, Any]:
         """What a certificate of this run says beside its value and guarantee."""
         terms = self.store.read("terms") or {}

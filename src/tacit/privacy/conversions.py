@@ -28,7 +28,7 @@ from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 from tacit.privacy.roots import find_root
 
 STEP = 1e-13  # one relative step to the safe side
-LARGEST_MU = 1e6
+LARGEST_MU = 1e8
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)  # exact to rounding over an interval of 0.1
 
 

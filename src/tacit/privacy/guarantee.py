@@ -28,6 +28,7 @@ LOSSES = (OWN, STEADY)
 DECLARED = "the value moves by at most the declared sensitivity when that change is made"
 NEAR = "an earlier release drew its noise within {:.1g} of the exact law: (1 + e^epsilon) times that is added to delta"
 LARGE = 10.0  # an epsilon above is remarked on
+LARGEST = 1e15  # of any amount: it promises nothing long before, and every conversion is exact up to it
 QUOTED = 1e-6  # the delta at which an epsilon is quoted when nobody chose one
 
 
@@ -49,8 +50,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         choice("notion", self.notion, NOTIONS)
-        if not (isinstance(self.amount, (int, float)) and 0 <= self.amount < math.inf):
-            raise BadInput(f"{LETTER[self.notion]} must be finite and not negative, got {self.amount!r}")
+        if not (isinstance(self.amount, (int, float)) and 0 <= self.amount <= LARGEST):
+            raise BadInput(f"{LETTER[self.notion]} must be from 0 to {LARGEST:g}, got {self.amount!r}")
         for name, value in (("amount", self.amount), ("delta", probability("delta", self.delta, zero=True))):
             object.__setattr__(self, name, real(name, value) + 0.0)  # 1 and 1.0, 0.0 and -0.0: one number, one text
         if self.delta and self.notion != "approximate":
@@ -220,6 +221,10 @@ class Guarantee:
     def none(cls, why: str, unit: str = RECORD) -> Guarantee:
         """No differential privacy guarantee, and why not."""
         return cls(None, unit, (), why)
+
+    def same_amounts(self, other: Guarantee) -> bool:
+        """Whether another guarantee says as much of the same unit, in whatever words it says what it assumes."""
+        return self == replace(other, assumptions=self.assumptions, source=self.source)
 
     @property
     def notion(self) -> str:

@@ -15,6 +15,10 @@ ELSEWHERE = (
     "this guarantee does not cover the choice"
 )
 PAID = "by the search that this certificate covers: what it learnt of the records is paid for"
+UNCHECKED = (
+    "what the certificate says of the data (name, rows), its date, the command and what was left then; a signature "
+    "covers it"
+)
 NONE = "none was chosen: every setting that was tested is shown"
 
 

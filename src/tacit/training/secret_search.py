@@ -116,10 +116,12 @@ class SecretSearch:
     def seal(
         self, value: Value, payment: Payment | None, ledger: Ledger | None, data: dict[str, Any] | None = None
     ) -> Release[Value]:
+        guarantee = self.guarantee
         if ledger is not None and payment is not None:
             ledger.settle(payment, digest(value))
-        about = describe_origin(self.guarantee, chosen=PAID, data=data, ledger=ledger)
-        return Release(value, self.guarantee, payment, about)
+            guarantee = ledger.restate(payment, guarantee)
+        about = describe_origin(guarantee, chosen=PAID, data=data, ledger=ledger)
+        return Release(value, guarantee, payment, about)
 
 
 def _release_in_memory(state: PrivateState, release: Callable[[PrivateState], Release[Value]]) -> Release[Value]:

@@ -165,7 +165,21 @@ def test_a_certificate_has_the_premises_of_its_charge(tmp_path: Path) -> None:
     assert ledger.verify_certificate(Release(1.0, charged, payment).certificate()).paid
     for other in ((), ("another is so",)):
         stated = Guarantee(Budget.pure(0.5), premises=other)
-        assert not ledger.verify_certificate(Release(1.0, stated, payment).certificate()).paid
+        verdict = ledger.verify_certificate(Release(1.0, stated, payment).certificate())
+        assert [why for _, good, why in verdict.checks if not good] == [
+            "has the amounts that were charged, and assumes something else than the charge says"
+        ]
+    with_more = Guarantee(Budget.pure(0.5), premises=("one is so", "and more"), assumptions=("it rains",))
+    assert not ledger.verify_certificate(Release(1.0, with_more, payment).certificate()).paid
+
+
+def test_a_guarantee_is_stated_in_the_words_of_its_charge_where_it_has_its_amounts(ledger: Ledger) -> None:
+    charged = Guarantee(Budget.pure(0.1), assumptions=("old",), source="old", premises=("old",))
+    payment = ledger.charge(charged)
+    again = Guarantee(Budget.pure(0.1), assumptions=("new",), source="new", premises=("new",))
+    assert ledger.restate(payment, again).to_json() == charged.to_json()
+    for other in (Guarantee(Budget.pure(0.2)), Guarantee(Budget.pure(0.1), unit="one ward replaced"), again.at(1e-9)):
+        assert ledger.restate(payment, other) is other
 
 
 def test_a_charge_is_settled_once(ledger: Ledger) -> None:

@@ -270,6 +270,7 @@ def test_a_certificate_is_refused_for_the_right_reason(ledger: Ledger, ledger_ur
     assert failed(ledger, changed(good, "payment", "entry", to=99)) == {"entry"}
     assert failed(ledger, changed(good, "payment", "hash", to="0" * 64)) == {"entry"}
     assert failed(ledger, changed(good, "payment", "ledger", to="another")) == {"ledger", "entry"}
+    assert failed(ledger, changed(good, "payment", "name", to="another")) == {"ledger", "entry"}
     assert failed(ledger, changed(good, "payment", to=None)) == {"payment"}
     assert failed(ledger, changed(good, "format", to="tacit.certificate/9")) == {"format"}
     for nonsense in (None, [], "paid", 7, {}):

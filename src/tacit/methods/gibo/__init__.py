@@ -240,7 +240,7 @@ def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Relea
     scores = _observe_means(p, claims, "scores", p.scoring, np.array(finals))
     value = _summarise(p, runs, finals, scores, chosen)
     claims.settle(digest(value))
-    return Release(value, p.guarantee(), claims.payment, claims.describe_origin())
+    return Release(value, claims.guarantee, claims.payment, claims.describe_origin())
 
 
 def _observe_means(

@@ -236,6 +236,14 @@ class Ledger(DrawnInNotebooks):
         with self._reading() as turn:
             return rows.find_charge(turn.connection, self._header, payment)
 
+    def restate(self, payment: Payment, guarantee: Guarantee) -> Guarantee:
+        """The charged guarantee, if this one differs from it in its words alone.
+
+        A run that was charged by an earlier release states what was charged, whatever words are used by now.
+        """
+        charged = self.pays(payment).guarantee
+        return charged if charged is not None and charged.same_amounts(guarantee) else guarantee
+
     def recorded(self, payment: Payment) -> str | None:
         """The digest of the value that was released for a payment; None if none is recorded."""
         with self._reading() as turn:

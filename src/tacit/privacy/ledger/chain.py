@@ -300,7 +300,7 @@ def judge(document: Any, header: Header, entries: Sequence[Entry], tampered: str
         payment = Payment.from_json(doc.get("payment") or {})
     except BadInput:
         return Verdict(False, (*checks, ("payment", False, "it names no ledger entry: nobody paid")))
-    mine = payment.ledger == header.id
+    mine = (payment.ledger, payment.name) == (header.id, header.name)
     who = f"ledger {payment.name!r} ({payment.ledger})"
     checks.append(("ledger", mine, f"paid by {who}" + ("" if mine else f", not by this one ({header.id})")))
     entry = next((e for e in entries if e.number == payment.entry), None)
@@ -313,8 +313,7 @@ def judge(document: Any, header: Header, entries: Sequence[Entry], tampered: str
     if isinstance(about, dict) and "unit" in about:
         stated = entry.guarantee is not None and about["unit"] == unit_in_words(entry.guarantee)
         checks.append(("unit", stated, "is that of the charge" if stated else "is not that of the charge"))
-    charged = _same_guarantee(doc.get("guarantee"), entry)
-    checks.append(("guarantee", charged, "is what was charged" if charged else "is not what was charged"))
+    checks.append(("guarantee", *_compare_guarantee(doc.get("guarantee"), entry)))
     draw = next((e for e in entries if e.kind == DRAWN and e.settles == entry.number), None)
     drawn = draw is not None and draw.digest == found
     why = f"entry {draw.number} records " + ("this value" if drawn else "another value") if draw else entry.status
@@ -322,19 +321,21 @@ def judge(document: Any, header: Header, entries: Sequence[Entry], tampered: str
     return Verdict(all(ok for _, ok, _ in checks), tuple(checks))
 
 
-def _same_guarantee(document: Any, entry: Entry) -> bool:
-    """The charged guarantee, and the epsilon and delta it quotes are its own: people read those."""
+def _compare_guarantee(document: Any, entry: Entry) -> tuple[bool, str]:
+    """Whether it is the charged guarantee, and quotes its own epsilon and delta, which people read; and why not."""
+    charged, other = entry.guarantee, (False, "is not what was charged")
     try:
         guarantee = Guarantee.from_json(document)
     except (TacitError, TypeError, ValueError):
-        return False
-    quoted = guarantee.quoted()
+        return other
+    quoted = plain(list(guarantee.quoted() or ()))
     shown = [document.get("epsilon"), document.get("delta")]
-    honest = quoted is not None and all(
-        isinstance(a, (int, float)) and math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-15)
-        for a, b in zip(shown, quoted, strict=True)
+    honest = quoted == shown or all(
+        isinstance(a, (int, float)) and isinstance(b, (int, float)) and math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-15)
+        for a, b in zip_longest(shown, quoted)
     )
-    charged = entry.guarantee
-    if charged is None or guarantee != charged or (charged.premises and guarantee.premises != charged.premises):
-        return False
-    return honest or plain(list(quoted or ())) == shown
+    if charged is None or not honest or not charged.same_amounts(guarantee):
+        return other
+    if guarantee != charged or (charged.premises and guarantee.premises != charged.premises):
+        return False, "has the amounts that were charged, and assumes something else than the charge says"
+    return True, "is what was charged"
