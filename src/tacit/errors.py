@@ -26,9 +26,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 
 class TacitError(Exception):
@@ -65,6 +66,29 @@ class BadInput(TacitError, ValueError):
 
 class DataRefused(BadInput):
     """A table or a column that cannot be used as it is; nothing was spent."""
+
+
+@contextmanager
+def refuse_short_memory() -> Iterator[None]:
+    """Before anything is paid: say in a type of ours that memory ran out. How much was asked for may tell of rows."""
+    try:
+        yield
+    except MemoryError:
+        raise_alone(
+            DataRefused(
+                "there is too little memory to read the data. Nothing was spent",
+                remedy="Give the process more memory, then run the same line again",
+                spent=False,
+            )
+        )
+
+
+def raise_alone(error: TacitError) -> NoReturn:
+    """Raise an error without the one that led to it, whose words and frames may hold rows."""
+    try:
+        raise error
+    finally:
+        error.__context__ = None
 
 
 class TaskUnclear(DataRefused):

@@ -6,12 +6,13 @@ import hashlib
 import os
 import pickle
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tacit.errors import BadInput
+from tacit.errors import BadInput, TacitError
 from tacit.run.private_state import PrivateState
 
 VALUES = {"runs": 7, "loss": 0.25, "id": "a" * 32, "winner": {"x": [1.5, 2.5]}}
@@ -55,6 +56,24 @@ def test_a_value_under_another_name_is_refused(tmp_path: Path) -> None:
         state.load("runs")
 
 
+def test_a_fork_in_the_midst_of_a_run_does_not_go_on_with_it(tmp_path: Path) -> None:
+    """It would store and release runs of its own beside those of its parent, for one payment."""
+    for folder in (tmp_path / "private", None):
+        state = PrivateState(folder)
+        state.store("plan", 3)
+        acts = (partial(state.store, "plan", 4), partial(state.load, "plan"), state.wipe)
+        if (child := os.fork()) == 0:
+            refused = 0
+            for act in acts:
+                try:
+                    act()
+                except TacitError:
+                    refused += 1
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(acts)
+        assert state.load("plan") == 3
+
+
 class Bomb:
     """Whoever unpickles it runs a command."""
 
@@ -91,6 +110,12 @@ def test_a_state_of_an_earlier_release_is_refused_in_words(tmp_path: Path) -> No
     (tmp_path / "private" / "terms").write_bytes(hashlib.sha256(b"terms\0" + content).digest() + content)
     with pytest.raises(BadInput, match=r"earlier release wrote it as a pickle.*another folder"):
         state.load("terms")
+
+
+def test_a_run_that_another_release_began_under_terms_of_its_own_is_refused_in_words(tmp_path: Path) -> None:
+    PrivateState(tmp_path / "private").agree({"trainer": "logistic", "sizes": [3]})
+    with pytest.raises(BadInput, match=r"terms \(task\), or by another release of tacit.*paid for anew"):
+        PrivateState(tmp_path / "private").agree({"trainer": "logistic", "sizes": [3], "task": "learnt"})
 
 
 def test_what_is_kept_is_its_owners_alone_and_nothing_is_left_of_it(tmp_path: Path) -> None:

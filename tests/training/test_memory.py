@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from train_parts import BUDGET, table
 
-from tacit.errors import TacitError
+from tacit.data.files import read_table
+from tacit.errors import DataRefused, TacitError
+from tacit.integrations.sklearn_trained import PrivateClassifier
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.training.descent import DescentTrainer
@@ -74,6 +76,44 @@ def test_before_anything_is_paid_it_says_so(tmp_path: Path, monkeypatch: pytest.
         train(Hungry(), table(), target="ill", budget=BUDGET, progress=False, ledger=ledger, out=tmp_path / "out")
     assert caught.value.spent is False
     assert ledger.entries() == []
+
+
+READERS = ["train.separate_target", "train.identify_table", "train.divide_rows"]
+
+
+@pytest.mark.parametrize("place", READERS)
+@pytest.mark.parametrize("how", ["train", "fit"])
+def test_memory_that_runs_out_while_a_table_is_read_is_said_and_nothing_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, how: str
+) -> None:
+    def fail(*given: Any, **options: Any) -> Any:
+        raise MemoryError("Unable to allocate 3 GiB for 'Alice'")
+
+    monkeypatch.setattr(f"tacit.training.{place}", fail)
+    ledger, data = open_ledger(tmp_path), table()
+    options: dict[str, Any] = {"target": "ill", "budget": BUDGET, "progress": False, "ledger": ledger}
+    model = PrivateClassifier(epsilon=2.0, delta=1e-5, ledger=ledger)
+    work = {
+        "train": lambda: train("logistic", data, **options, out=tmp_path / "out"),
+        "fit": lambda: model.fit(data[["age"]].astype(float), data["ill"]),
+    }
+    with pytest.raises(DataRefused, match=r"too little memory to read the data\. Nothing was spent") as caught:
+        work[how]()
+    assert caught.value.spent is False
+    assert caught.value.__context__ is None
+    assert ledger.entries() == []
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("reader", ["read_text", "_read_excel", "_read_parquet"])
+def test_memory_that_runs_out_while_a_file_is_read_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    monkeypatch.setattr(f"tacit.data.files.{reader}", lambda *given: (_ for _ in ()).throw(MemoryError))
+    file = tmp_path / {"read_text": "t.csv", "_read_excel": "t.xlsx", "_read_parquet": "t.parquet"}[reader]
+    file.touch()
+    with pytest.raises(DataRefused, match="too little memory to read the data"):
+        read_table(file)
 
 
 KILLED = """

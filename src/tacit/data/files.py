@@ -14,7 +14,7 @@ from tacit.data.csv_text import name_columns
 from tacit.data.schema import Schema
 from tacit.data.table import Table
 from tacit.data.text_files import read_text
-from tacit.errors import BadInput, DataRefused, extra
+from tacit.errors import BadInput, DataRefused, extra, refuse_short_memory
 
 TEXT, EXCEL = (".csv", ".tsv", ".txt"), (".xlsx", ".xlsm")
 KINDS = "a .csv, .tsv, .txt, .xlsx or .parquet file, a folder of .parquet files, or a pattern such as 'stays/*.parquet'"
@@ -22,6 +22,7 @@ BLOCK = 1 << 16  # rows of Parquet
 Tell = Callable[[int], None]
 
 
+@refuse_short_memory()
 def read_table(
     path: str | Path,
     schema: Schema | None = None,
@@ -52,7 +53,7 @@ def read_table(
             if kind in EXCEL:
                 return _read_excel(files[0])
             return read_text(files[0], spelled, tell)
-    except BadInput:
+    except (BadInput, MemoryError):
         raise
     except OSError as error:
         raise DataRefused(f"the table {path} cannot be read: {error.strerror or type(error).__name__}") from None

@@ -21,7 +21,7 @@ from tacit.data.schema import Schema
 from tacit.data.split import hold_out
 from tacit.data.table import Table, form_of, is_frame, is_records, is_whole
 from tacit.data.units import Persons
-from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, type_and_shape
+from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, refuse_short_memory, type_and_shape
 from tacit.integrations.table_facts import find_identifiers, worth_of_rows
 from tacit.methods.registry import AUTO, METHODS
 from tacit.methods.tune import tune
@@ -146,52 +146,53 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "PrivateSearchCV takes rows that are held here. Rows on a cluster are scored where they are by "
                 "tacit.tune(score, space, train=train, records=rows). Nothing was spent"
             )
-        X, y = (part if is_frame(part) else indexable(part)[0] for part in (X, y))
-        X = X if is_whole(X) else Table.of(X)
-        self._boolean = is_classifier(self.estimator) and habits.holds_booleans(y)
-        y, rows = take_labels(y), _num_samples(X)
-        if len(y) != rows:
-            raise BadInput(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
-        budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
-        habits.look_around(self, budget)
-        loss, bounds = self._loss()
-        choice("method", self.method, (AUTO, *searches()))
-        random = check_random_state(self.random_state)
-        persons = None if groups is None else Persons.of(groups, rows)
-        units = rows if persons is None else len(persons)
-        if units < 2:
-            what = f"n_samples={rows}" if persons is None else f"{units} persons in all"
-            raise BadInput(f"PrivateSearchCV needs something to train on and something to validate on, got {what}")
-        trained, validated = hold_out(rows, self.validation, random, persons)
-        seen, hidden = np.sort(trained.rows), np.sort(validated.rows)
-        owners = None if persons is None else persons.owners
-        here, there = (
-            X.take(part) if isinstance(X, Table) else _safe_split(self.estimator, X, None, part, seen)[0]
-            for part in (seen, hidden)
-        )
-        self.schema_ = self._schema(here, y.take(seen))  # from training rows alone
-        if owners is None and isinstance(here, Table) and here.form == "frame":
-            _warn_of_identifiers(self.schema_, here, budget)
-        answers, known = self.schema_.encode_target(y.take(hidden))
-        target, train_y = self.schema_.target, self.schema_.encode_target(y.take(seen))[0]
-        assert target is not None
-        if isinstance(loss, Metric):
-            loss = one_matching(loss) if self.method != AUTO and METHODS[self.method].separate else loss
-            loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
-        whose = [validated.owners, trained.owners]
-        losses = Losses(
-            self.estimator,
-            loss,
-            (self.schema_.encode(here), train_y),
-            (self.schema_.encode(there), answers),
-            known,
-            target,
-            bounds,
-            whose[0],
-            whose[1],
-            fit_params=habits.take_fit_params(fit_params, rows, seen),
-        )
-        losses.rehearse()
+        with refuse_short_memory():
+            X, y = (part if is_frame(part) else indexable(part)[0] for part in (X, y))
+            X = X if is_whole(X) else Table.of(X)
+            self._boolean = is_classifier(self.estimator) and habits.holds_booleans(y)
+            y, rows = take_labels(y), _num_samples(X)
+            if len(y) != rows:
+                raise BadInput(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
+            budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
+            habits.look_around(self, budget)
+            loss, bounds = self._loss()
+            choice("method", self.method, (AUTO, *searches()))
+            random = check_random_state(self.random_state)
+            persons = None if groups is None else Persons.of(groups, rows)
+            units = rows if persons is None else len(persons)
+            if units < 2:
+                what = f"n_samples={rows}" if persons is None else f"{units} persons in all"
+                raise BadInput(f"PrivateSearchCV needs something to train on and something to validate on, got {what}")
+            trained, validated = hold_out(rows, self.validation, random, persons)
+            seen, hidden = np.sort(trained.rows), np.sort(validated.rows)
+            owners = None if persons is None else persons.owners
+            here, there = (
+                X.take(part) if isinstance(X, Table) else _safe_split(self.estimator, X, None, part, seen)[0]
+                for part in (seen, hidden)
+            )
+            self.schema_ = self._schema(here, y.take(seen))  # from training rows alone
+            if owners is None and isinstance(here, Table) and here.form == "frame":
+                _warn_of_identifiers(self.schema_, here, budget)
+            answers, known = self.schema_.encode_target(y.take(hidden))
+            target, train_y = self.schema_.target, self.schema_.encode_target(y.take(seen))[0]
+            assert target is not None
+            if isinstance(loss, Metric):
+                loss = one_matching(loss) if self.method != AUTO and METHODS[self.method].separate else loss
+                loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
+            whose = [validated.owners, trained.owners]
+            losses = Losses(
+                self.estimator,
+                loss,
+                (self.schema_.encode(here), train_y),
+                (self.schema_.encode(there), answers),
+                known,
+                target,
+                bounds,
+                whose[0],
+                whose[1],
+                fit_params=habits.take_fit_params(fit_params, rows, seen),
+            )
+            losses.rehearse()
         width = _threads(self.n_jobs)
         with _silence_warnings(), ThreadPoolExecutor(width) if width > 1 else nullcontext() as executor:
             self.release_ = tune(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.data.metrics import Metric
 from tacit.data.schema import Schema
 from tacit.data.table import Table, form_of, is_frame
-from tacit.errors import BadInput, extra
+from tacit.errors import BadInput, extra, refuse_short_memory
 from tacit.integrations.sklearn import take_labels
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
@@ -61,6 +61,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
         self.schema, self.scoring, self.parts, self.hide_runs = schema, scoring, parts, hide_runs
         self.ledger, self.seed, self.noise = ledger, seed, noise
 
+    @refuse_short_memory()
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Train and choose; X (rows, columns), y (rows,), and in ``groups`` whose each row is. Spends the budget."""
         if y is None:

@@ -29,7 +29,7 @@ from tacit.data.schema import TASKS, Column, Schema
 from tacit.data.split import Rows, hold_out
 from tacit.data.table import Table
 from tacit.data.units import Persons
-from tacit.errors import BadInput, choice, count
+from tacit.errors import BadInput, choice, count, refuse_short_memory
 from tacit.integrations.predictions import check_estimator, predict_for
 from tacit.integrations.table_facts import Giveaway, Identifier, find_giveaways, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
@@ -180,6 +180,7 @@ def article(name: str) -> str:
     return "an" if name[0] in "aeiouA" else "a"
 
 
+@refuse_short_memory()
 def table_objective(
     table: Any,
     target: str,

@@ -8,12 +8,14 @@ import json
 import os
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tacit.data.identity import DataIdentity, agree_on_data, key_path, read_key
-from tacit.errors import BadInput
+from tacit.errors import BadInput, TacitError
 from tacit.files import create_private_folder, write_private
+from tacit.privacy.claim_store import process_name
 
 DIGEST = 32  # bytes
 PRIVATE = "private"  # the name of the folder
@@ -27,11 +29,12 @@ class PrivateState:
     with the key of this user, which lies elsewhere: a pickle that somebody else put there is refused unread.
 
     Edges. A file cut short by a crash was never there: it is written beside and moved. One that was changed or cut
-    since is refused: each file begins with the digest of what follows, and of its own name.
+    since is refused: each file begins with the digest of what follows, and of its own name. A fork in the midst of a
+    run may not use it.
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder, self._memory = folder, dict[str, Any]()
+        self.folder, self._memory, self._owner = folder, dict[str, Any](), process_name()
         self.paid = ""  # in words what this process knows to be paid for; not stored
         if folder is None:
             return
@@ -55,11 +58,7 @@ class PrivateState:
 
     def store(self, name: str, document: Any) -> Any:
         """Keep a document, durably, and give it back."""
-        if self.folder is None:
-            self._memory[name] = document
-        else:
-            content = json.dumps(document).encode()
-            write_private(self.folder / name, _digest(name, content) + content)
+        self._write(name, document, lambda: json.dumps(document).encode())
         return document
 
     def load_model(self, name: str) -> Any:
@@ -74,14 +73,26 @@ class PrivateState:
 
     def store_model(self, name: str, model: Any) -> None:
         """Keep a model that has no JSON form."""
+        self._write(name, model, lambda: pickle.dumps(model), sealed=True)
+
+    def _write(self, name: str, value: Any, to_bytes: Callable[[], bytes], *, sealed: bool = False) -> None:
+        self._refuse_fork()
         if self.folder is None:
-            self._memory[name] = model
+            self._memory[name] = value
         else:
-            content = pickle.dumps(model)
-            write_private(self.folder / name, _digest(name, content, _key()) + content)
+            content = to_bytes()
+            write_private(self.folder / name, _digest(name, content, _key() if sealed else b"") + content)
+
+    def _refuse_fork(self) -> None:
+        if self._owner != process_name():
+            raise TacitError(
+                "this process was forked in the midst of a run, which goes on in its parent alone: two would draw "
+                "twice for one payment. Nothing was released"
+            )
 
     def _read(self, name: str, key: bytes = b"") -> Any:
         """What was stored, in bytes if there is a folder; None if nothing was."""
+        self._refuse_fork()
         if self.folder is None:
             return self._memory.get(name)
         try:
@@ -109,10 +120,15 @@ class PrivateState:
         agree_on_data(self.load("data"), data, f"the run in {self.folder}")
         if stored != mine:
             other = ", ".join(sorted(k for k in {*stored, *mine} if stored.get(k) != mine.get(k)))
-            raise BadInput(f"{self.folder} was begun under other terms ({other}); use another folder")
+            raise BadInput(
+                f"{self.folder} was begun under other terms ({other}), or by another release of tacit. A run started "
+                "with other settings cannot be resumed: finish it as it was begun, or use another folder, which is "
+                "paid for anew"
+            )
 
     def wipe(self) -> None:
         """Overwrite and remove everything. The folder is renamed first: what is half wiped is not read again."""
+        self._refuse_fork()
         self._memory.clear()
         if self.folder is None or not self.folder.exists():
             return

@@ -85,7 +85,7 @@ class Search:
             return Run(params, loss, model)
         except Exception as error:
             if isinstance(error, MemoryError) and self.fixed is not None:
-                raise  # its setting is public, and nothing else could be released: whoever has more memory goes on
+                raise  # its setting is public, and that it does not depend on one record is a premise (see train.TIME)
             return Run.failure(params)
 
     def score(self, model: Model, rows: EncodedRows, mu: float) -> float:

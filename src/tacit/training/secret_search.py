@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.errors import BadInput, BudgetRefused, TacitError
+from tacit.errors import BadInput, BudgetRefused, TacitError, raise_alone
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import Source, load_samplers
@@ -124,24 +125,30 @@ class SecretSearch:
         return Release(value, guarantee, payment, about)
 
 
-def _release_in_memory(state: PrivateState, release: Callable[[PrivateState], Release[Value]]) -> Release[Value]:
+@contextmanager
+def _refuse_short_memory(state: PrivateState) -> Iterator[None]:
     """Say that there is too little memory, and what was spent. How much was asked for may tell of rows: it is left out.
 
     The setting of the run stays (see ``runs``), so that whoever tries again with more memory changes no law.
     """
     try:
-        return release(state)
+        yield
     except MemoryError:
-        pass  # what follows has no context, whose words are numpy's
-    if not state.paid:
-        raise TacitError("there is too little memory for this training. Nothing was spent", spent=False)
-    kept = f"What was done is kept in {state.folder.parent} and" if state.folder else "Without out= nothing is kept: it"
-    raise TacitError(
-        f"there is too little memory for this training. {state.paid} was paid, and nothing was released. {kept} is "
-        f"{'not ' if state.folder else ''}paid for again",
-        remedy="Give the process more memory, then run the same line again",
-        spent=True,
-    )
+        if not state.paid:
+            raise_alone(TacitError("there is too little memory for this training. Nothing was spent", spent=False))
+        where = (
+            f"What was done is kept in {state.folder.parent} and"
+            if state.folder
+            else "Without out= nothing is kept: it"
+        )
+        raise_alone(
+            TacitError(
+                f"there is too little memory for this training. {state.paid} was paid, and nothing was released. {where} "
+                f"is {'not ' if state.folder else ''}paid for again",
+                remedy="Give the process more memory, then run the same line again",
+                spent=True,
+            )
+        )
 
 
 def release_in_folder(
@@ -155,7 +162,10 @@ def release_in_folder(
     full disk is an error that says so; what was done is kept.
     """
     if out is None:
-        return _release_in_memory(PrivateState(None), release)
+        state = PrivateState(None)
+        with _refuse_short_memory(state):
+            made = release(state)
+        return made
     from tacit.run.folder import lock_folder
 
     with lock_folder(out) as folder:
@@ -167,10 +177,11 @@ def release_in_folder(
             )
         try:
             state = PrivateState(folder.path / PRIVATE)
-            made = _release_in_memory(state, release)
-            if write is not None:
-                write(folder.path, made)
-            folder.write_certificate(made)
+            with _refuse_short_memory(state):
+                made = release(state)
+                if write is not None:
+                    write(folder.path, made)
+                folder.write_certificate(made)
             state.wipe()
             folder.hide_start()
         except OSError as error:

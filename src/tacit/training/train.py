@@ -25,7 +25,7 @@ from tacit.data.identity import DataIdentity
 from tacit.data.metrics import Metric
 from tacit.data.schema import Schema
 from tacit.data.split import divide_rows
-from tacit.errors import BadInput, TacitError, choice
+from tacit.errors import BadInput, TacitError, choice, refuse_short_memory
 from tacit.methods.intervals import sampling_deviation
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tacit.privacy.ledger_like import LedgerLike
 
 STATED = "the trainer costs no more than it says, one training record replaced"
-TIME = "how long a training takes does not depend on one record"
+TIME = "how long a training takes, and whether it fails, lacks memory or is killed, does not depend on one record"
 NAMED = (
     "all rows of a person bear that person's name, and whoever a person is replaced by has a name that falls in the "
     "same part of the table, by a hash: numbers of persons in the parts are public"
@@ -67,6 +67,7 @@ LOUD, LOUDEST = 0.1, 0.25  # noise on a validation score and on the released one
 FEWEST = 2.0  # rows of the rarest class, where rates are declared, in deviations of the noise on a count
 
 
+@refuse_short_memory()
 def train(
     trainer: str | Trainer,
     X: Any,

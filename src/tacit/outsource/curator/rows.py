@@ -15,13 +15,14 @@ import numpy.typing as npt
 from tacit.data.cells import NUMBER
 from tacit.data.files import read_table
 from tacit.data.table import Table
-from tacit.errors import BadInput, choice, interval, type_and_shape
+from tacit.errors import BadInput, choice, interval, refuse_short_memory, type_and_shape
 from tacit.privacy.guarantee import Budget
 
 Array = npt.NDArray[np.float64]
 Evaluate = Callable[[int, Array], float | None]
 
 
+@refuse_short_memory()
 def table_and_evaluation(rows: Any, evaluate: Any) -> tuple[Any, Evaluate, str]:
     """Rows (n, d), row number and row -> number, and what kind of evaluation it is.
 
