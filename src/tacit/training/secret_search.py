@@ -143,8 +143,8 @@ def _refuse_short_memory(state: PrivateState) -> Iterator[None]:
         )
         raise_alone(
             TacitError(
-                f"there is too little memory for this training. {state.paid} was paid, and nothing was released. {where} "
-                f"is {'not ' if state.folder else ''}paid for again",
+                f"there is too little memory for this training. {state.paid} was paid, and nothing was released. "
+                f"{where} is {'not ' if state.folder else ''}paid for again",
                 remedy="Give the process more memory, then run the same line again",
                 spent=True,
             )
