@@ -10,7 +10,6 @@ import typer
 from tacit.cli.options import AsJson, LedgerUrl
 from tacit.cli.shell import is_given, print_result
 from tacit.files import read_json
-from tacit.privacy.origin import UNCHECKED
 
 Checks = list[tuple[str, bool, str]]
 
@@ -31,6 +30,8 @@ def verify_command(
       tacit verify out/certificate.json --ledger ledger.db
       tacit verify out/certificate.json --public-key curator.pub
     """
+    from tacit.privacy.origin import UNCHECKED
+
     document = read_json(certificate, "certificate")
     found: dict[str, Any] = {}
     checks: Checks = []
