@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.page import ui
-from tacit.page.cover import UNKNOWN, compare_with_baseline, cover_release, format_interval, name_unit
+from tacit.page import name_unit, ui
+from tacit.page.cover import UNKNOWN, Cover, compare_with_baseline, format_interval
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.release import Payment, Release
 
@@ -47,8 +47,8 @@ def test_a_score_is_shown_with_the_ends_of_its_interval() -> None:
 def test_a_cover_answers_six_questions_and_says_who_paid() -> None:
     certificate = Release(0.5, SURE, Payment("an-id", "icu", 3, "ab" * 32)).certificate()
     certificate["about"] = {"left": {"ledger": "icu", "words": "epsilon = 1.9 of 3"}}
-    cover = cover_release("A title", [("score", 0.5)], UNKNOWN, SURE, ["the training rows"], certificate)
-    shown = ui().cover(cover)
+    cover = Cover("A title", [("score", 0.5)], UNKNOWN, SURE, ["the training rows"], certificate)
+    shown = ui().release_cover(cover)
     assert [q for q in QUESTIONS if f"<h2>{q}</h2>" not in shown] == []
     for text in (
         "Every validation record.",
@@ -63,20 +63,19 @@ def test_a_cover_answers_six_questions_and_says_who_paid() -> None:
 
 
 def test_a_release_that_no_ledger_paid_for_says_so_above_the_signature() -> None:
-    shown = ui().cover(cover_release("A title", [], UNKNOWN, SURE, []))
+    shown = ui().release_cover(Cover("A title", [], UNKNOWN, SURE, []))
     assert shown.index("No ledger paid for this release") < shown.index("signature")
 
 
 def test_no_guarantee_protects_nothing() -> None:
-    cover = cover_release("A front", [], UNKNOWN, Guarantee.none("it saw exact scores"), ["everything"])
-    assert cover.protected == []
-    assert "<strong>Nothing.</strong>" in ui().cover(cover)
-    assert "No privacy guarantee." in ui().cover(cover)
+    cover = Cover("A front", [], UNKNOWN, Guarantee.none("it saw exact scores"), ["everything"])
+    assert "<strong>Nothing.</strong>" in ui().release_cover(cover)
+    assert "No privacy guarantee." in ui().release_cover(cover)
 
 
 def test_a_stated_signature_is_shown_as_a_statement() -> None:
     certificate = {**Release(0.5, SURE).certificate(), "signature": {"key": "abcdef"}}
-    shown = ui().cover(cover_release("A title", [], UNKNOWN, SURE, [], certificate))
+    shown = ui().release_cover(Cover("A title", [], UNKNOWN, SURE, [], certificate))
     assert "states a signature by key" in shown
     assert "abcdef" in shown
 

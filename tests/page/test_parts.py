@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tacit
 from tacit.page import ui
-from tacit.page.parts import find_changes, guarantee_part, ledger_part, origin_part, payment_part
+from tacit.page.parts import find_changes, guarantee_part, ledger_parts, origin_part, payment_part
 from tacit.privacy.origin import UNCHECKED
 
 
@@ -32,7 +32,7 @@ def test_charges_of_a_ledger_are_listed_and_the_one_of_this_run_is_marked(tmp_pa
         assert f"{paid.entry}, this run" in shown
         assert "this &amp; that" in shown
         assert "&lt;b&gt;ICU" in shown
-        assert "this run" not in ledger_part(ledger)
+        assert "this run" not in ledger_parts(ledger)["ledger"]
     with tacit.Ledger.open(tmp_path / "other.db", "icu", tacit.Budget.gdp(1.0)) as other:
         assert "this run" not in payment_part(paid.to_json(), other), "another ledger of that name did not pay"
 
@@ -48,7 +48,7 @@ def test_a_charge_of_a_healthy_run_is_under_way_and_not_lost(tmp_path: Path) -> 
         paid = ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.2)), "tune").to_json()
         assert "debited, under way" in payment_part(paid, ledger, under_way=True)
         assert "debited; no release recorded" in payment_part(paid, ledger)
-        assert "not drawn" not in ledger_part(ledger)
+        assert "not drawn" not in ledger_parts(ledger)["ledger"]
 
 
 def test_what_was_changed_in_a_certificate_is_found() -> None:
@@ -73,10 +73,10 @@ def test_a_certificate_that_its_ledger_did_not_pay_for_is_marked(tmp_path: Path)
 
 def test_a_ledger_is_drawn_as_shares_that_add_up_under_names_for_people(tmp_path: Path) -> None:
     with tacit.Ledger.open(tmp_path / "l.db", "icu", tacit.Budget.gdp(1.0)) as ledger:
-        assert "<svg" not in ledger_part(ledger)
+        assert "<svg" not in ledger_parts(ledger)["ledger"]
         for _ in range(8):
             ledger.charge(tacit.Guarantee(tacit.Budget.gdp(0.25)), "tune 79fc1843b9f74e4a8885d68fae276cda: 9 looks")
-        shown = ledger_part(ledger)
+        shown = ledger_parts(ledger)["ledger"]
     assert "79fc1843b9f74e4a" not in shown
     assert "8. tune: 9 looks 6.25%" in shown
     assert "3 earlier 18.8%" in shown

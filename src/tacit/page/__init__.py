@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tacit.files import write_file
+from tacit.privacy.operating import at_most
 
 
 def asset(name: str) -> str:
@@ -108,6 +109,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"number": number, "prose": prose, "cell": cell, "short_hash": short_hash, "breaks": breaks}
+    made.filters |= {"name_unit": name_unit, "at_most": at_most, "mapping": mapping}
     made.filters["indented_json"] = lambda document: json.dumps(document, indent=1)
     made.globals["ui"] = made.get_template("ui.html").module
     return made
@@ -165,6 +167,21 @@ def prose(text: str) -> Markup:
     Markup('<span class="nobreak">epsilon = 1, delta = 1e-06</span> &amp; more')
     """
     return Markup(NUMBERS.sub(r'<span class="nobreak">\g<0></span>', str(escape(text))))
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value, or nothing where it is no mapping: a certificate may be anybody's."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def name_unit(unit: str) -> str:
+    """What a privacy unit protects, as the subject of a sentence.
+
+    >>> name_unit("one validation record replaced"), name_unit("one row moved by norm 1")
+    ('Every validation record', 'This change of the data: one row moved by norm 1')
+    """
+    match = re.fullmatch(r"one (.+?) replaced(.*)", unit)
+    return f"Every {match[1]}{match[2]}" if match else f"This change of the data: {unit}"
 
 
 def breaks(value: Any) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from tacit.charts.bars import bar_of_parts
 from tacit.charts.operating import operating
-from tacit.errors import TacitError
-from tacit.page import ui
-from tacit.page.cover import Cover, Worth
+from tacit.errors import BadInput, TacitError
+from tacit.page import render_parts, ui
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
 from tacit.privacy.origin import UNCHECKED
@@ -68,6 +70,17 @@ def _near(a: Any, b: Any) -> bool:
     return isinstance(a, (int, float)) and isinstance(b, (int, float)) and math.isclose(a, b, rel_tol=1e-6)
 
 
+@contextmanager
+def refuse_others(what: str) -> Iterator[None]:
+    """Drawing of a document that anybody may have written: whatever it lacks, it is refused as no ``what``."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, UndefinedError):
+        raise BadInput(f"this {what}") from None
+
+
 def origin_part(about: Any) -> Markup:
     """Of which data a release is, when and by what it was made: what a certificate says of it."""
     if not isinstance(about, dict):
@@ -103,7 +116,7 @@ def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *
     shown = Markup(ui().payment(payment))
     if payment is None or ledger is None or ledger.id != payment["ledger"]:
         return shown
-    return shown + ledger_part(ledger, entry=int(payment["entry"]), under_way=under_way)
+    return shown + ledger_parts(ledger, entry=int(payment["entry"]), under_way=under_way)["ledger"]
 
 
 MOST_CHARGES = 5  # in the bar of a ledger; what came before them is one part
@@ -137,32 +150,8 @@ def ledger_bar(ledger: Ledger) -> Markup:
 STATES = {"drawn": "released", "debited, not drawn": "debited; no release recorded", "refused": "refused"}
 
 
-def ledger_cover(ledger: Ledger) -> Cover:
-    """What a ledger guarantees of all the releases that it pays for, together."""
-    entries = ledger.entries()
-    charges = [e for e in entries if e.kind == "charge"]
-    last = charges[-1].time[:10] if charges else "none yet"
-    return Cover(
-        title=f"The ledger ‘{ledger.name}’",
-        released=[("budget", str(ledger.budget)), ("last charge", last)],
-        verdict=Worth(None, "Each release has its own verdict, on its own page."),
-        protected=[f"All releases that it paid for, together: {ledger.budget}."],
-        exposed=["Releases of the same data that were not charged to this ledger.", *LEDGER_PUBLIC],
-        cost=[("charges", len(charges))],
-        payer=f"Spent {ledger.spent().budget if entries else 'nothing'} of {ledger.budget}.",
-        left=f"{ledger.remaining()}: {ledger.room()}.",
-        composes=ledger.filter.composition != "basic",
-        checks=["All releases of these data are charged to this ledger.", "tacit ledger verify finds no fault in it."],
-        statement=f"Budget {ledger.budget}{f'; last entry {entries[-1].hash}' if entries else ''}.",
-        note=ledger.description,
-    )
-
-
-LEDGER_PUBLIC = ("Amounts, times and purposes of the charges: they are in the ledger for everybody who may read it.",)
-
-
-def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> Markup:
-    """A ledger's budget and charges: amounts and purposes, nothing private. Marks one entry."""
+def ledger_parts(ledger: Ledger, *, entry: int | None = None, under_way: bool = False) -> dict[str, Markup]:
+    """A ledger's cover, and its budget and charges: amounts and purposes, nothing private. Marks one entry."""
     entries = ledger.entries()
     rows = []
     for e in entries:
@@ -171,15 +160,13 @@ def ledger_part(ledger: Ledger, *, entry: int | None = None, under_way: bool = F
             here = ", this run" if e.number == entry else ""
             state = "debited, under way" if here and under_way and not e.drawn else STATES.get(e.status, e.status)
             rows.append([f"{e.number}{here}", ui().time(e.time), amount, state, read_purpose(e.purpose)])
-    view = {
-        "name": ledger.name,
-        "description": ledger.description,
-        "budget": str(ledger.budget),
-        "spent": str(ledger.spent().budget) if entries else "nothing",
-        "left": str(ledger.remaining()),
-        "room": str(ledger.room()),
-        "composes": ledger.filter.composition != "basic",
-        "bar": ledger_bar(ledger),
-        "rows": rows,
-    }
-    return Markup(ui().ledger(view))
+    return render_parts(
+        "ledger.html",
+        ledger=ledger,
+        charges=[e for e in entries if e.kind == "charge"],
+        spent=str(ledger.spent().budget) if entries else "nothing",
+        last=entries[-1].hash if entries else "",
+        composes=ledger.filter.composition != "basic",
+        bar=ledger_bar(ledger),
+        rows=rows,
+    )

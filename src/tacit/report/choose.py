@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from tacit.errors import BadInput, TacitError
 from tacit.methods.registry import METHODS, load
-from tacit.page import Page, ui
-from tacit.page.parts import ledger_cover, ledger_part
+from tacit.page import Page
+from tacit.page.parts import ledger_parts
 from tacit.report.pages import audit as audit_page
 from tacit.report.pages import front as front_page
 from tacit.report.pages import under_way
@@ -118,8 +118,8 @@ def ledger_page(url: str) -> Page:
     parts: dict[str, Markup] = {}
     for k, one in enumerate(names):
         with Ledger.open(url, one) as ledger:
-            parts["cover" if not k else f"cover-{k}"] = ui().cover(ledger_cover(ledger))
-            parts[f"ledger-{k}"] = ledger_part(ledger)
+            shown = ledger_parts(ledger)
+            parts |= {"cover" if not k else f"cover-{k}": shown["cover"], f"ledger-{k}": shown["ledger"]}
     return Page("tacit: privacy budgets", parts, over="tacit · ledger")
 
 

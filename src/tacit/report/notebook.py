@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.methods.registry import METHODS, load
 from tacit.page import STYLE
-from tacit.page.parts import guarantee_part, ledger_part, payment_part
+from tacit.page.parts import guarantee_part, ledger_parts, payment_part
 from tacit.pareto.front import Front
 from tacit.planning.plan import Plan
 from tacit.privacy.ledger import Ledger
@@ -26,7 +26,7 @@ def draw(thing: Any) -> str:
 
         return wrap(_parts(page(thing).parts))
     if isinstance(thing, Ledger):
-        return wrap(ledger_part(thing))
+        return wrap(ledger_parts(thing)["ledger"])
     if isinstance(thing, Plan):
         return wrap(
             f"{thing.picture()}<details open><summary>All methods</summary><pre>{escape(str(thing))}</pre></details>"

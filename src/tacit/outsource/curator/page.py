@@ -23,7 +23,7 @@ from tacit.outsource.curator.tables import studies
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Published
 from tacit.page import Page, asset, policy, render_parts
-from tacit.page.cover import Cover, Worth, cover_release
+from tacit.page.cover import Cover, Worth
 from tacit.page.parts import guarantee_part
 
 PRIVATE = "PRIVATE: this page shows exact answers of private rows. Show it only to people who may see the rows"
@@ -133,7 +133,7 @@ def _cover(standing: Standing, asked: int) -> Cover:
     )
     verdict = Worth(None, "Not known from here: tacit curator try forecasts what a modeler can reach.")
     document = {"about": {"left": {"words": standing.budget_left or ""}}, "digest": t.digest}
-    return cover_release("An outsourced study", released, verdict, t.whole, EXPOSED, document, note=note)
+    return Cover("An outsourced study", released, verdict, t.whole, EXPOSED, document, note=note)
 
 
 def _study_names(folder: str | Path) -> list[str]:

@@ -14,7 +14,7 @@ from tacit.audit.game import Audit
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
 from tacit.page import Page, render_parts
-from tacit.page.cover import Cover, Worth
+from tacit.page.parts import refuse_others
 
 
 def page(documents: Sequence[dict[str, Any]]) -> Page:
@@ -22,35 +22,13 @@ def page(documents: Sequence[dict[str, Any]]) -> Page:
     audits = [_audit(d) for d in documents]
     if not audits:
         raise BadInput("a page of audits needs at least one")
-    broken = sum(a.verdict == "BROKEN" for a in audits)
-    one = audits[0]
-    head = f"{one.name}: {one.verdict}" if len(audits) == 1 else f"{len(audits)} audits, {broken} broken"
+    broken, one = [a.name for a in audits if a.verdict == "BROKEN"], audits[0]
+    head = f"{one.name}: {one.verdict}" if len(audits) == 1 else f"{len(audits)} audits, {len(broken)} broken"
     chart = Markup(_chart(audits, BROAD) + _chart(audits, NARROW))
     parts = render_parts(
-        "audit.html", cover=_cover(head, audits), audits=audits, chart=chart, heads=HEADS, rows=_rows(audits)
+        "audit.html", head=head, broken=broken, audits=audits, chart=chart, heads=HEADS, rows=_rows(audits)
     )
     return Page(f"tacit: {head}", parts, over="tacit · audit")
-
-
-def _cover(title: str, audits: Sequence[Audit]) -> Cover:
-    broken = [a.name for a in audits if a.verdict == "BROKEN"]
-    runs = sum(a.runs for a in audits)
-    within = "Every measured epsilon is within its claim." if not broken else f"BROKEN: {', '.join(broken)}."
-    return Cover(
-        title=title,
-        released=[("audits", len(audits)), ("broken", len(broken)), ("runs", runs)],
-        verdict=Worth(
-            not broken, within, "A measured epsilon is a lower bound: it can refute a claim, never prove it."
-        ),
-        protected=["Everybody: an audit plays on made-up data."],
-        exposed=["Whatever the audited claim itself does not cover."],
-        cost=[],
-        payer="An audit looks at no private data.",
-        left="Whatever was left before.",
-        checks=["The audited version is the one in use.", "No claim is broken."],
-        statement=f"{len(audits)} audits, {runs} runs.",
-        note=audits[0].about if len(audits) == 1 else "",
-    )
 
 
 def write(audit: Audit, out: Path) -> list[Path]:
@@ -64,12 +42,10 @@ def write(audit: Audit, out: Path) -> list[Path]:
 
 
 def _audit(document: dict[str, Any]) -> Audit:
-    try:
+    with refuse_others("is not an audit as tacit audit writes it"):
         audit = Audit.from_json(document)
         audit.sentences()
         return audit
-    except (KeyError, TypeError, ValueError):
-        raise BadInput("this is not an audit as tacit audit writes it") from None
 
 
 def _chart(audits: Sequence[Audit], width: int, *, alone: bool = False) -> str:
@@ -100,13 +76,11 @@ def _rows(audits: Sequence[Audit]) -> list[tuple[Any, ...]]:
 def attack_page(document: dict[str, Any]) -> Page:
     """The page of the known-row attack, as ``tacit audit outsource --json`` tells it."""
     heads = ["transformation", "rows known", "given back", "typical error", "guarantee"]
-    try:
+    with refuse_others("is not an attack as tacit audit outsource writes it"):
         rows = [
             [a["transform"], int(a["known"]), f"{a['share']:.0%}", float(a["median_error"]), a["guarantee"]]
             for a in document["attack"]
         ]
         size = f"{int(document['rows'])} rows of {int(document['columns'])} columns"
-    except (KeyError, TypeError, ValueError):
-        raise BadInput("this is not an attack as tacit audit outsource writes it") from None
     parts = render_parts("attack.html", size=size, heads=heads, rows=rows)
     return Page("tacit: the known-row attack", parts, over="tacit · audit")

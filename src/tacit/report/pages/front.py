@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from tacit.charts.fronts import BROAD, NARROW, FrontChart, draw_third
 from tacit.page import Page, asset, render_parts
-from tacit.page.cover import Cover, Worth, cover_release
+from tacit.page.cover import Cover, Worth
 from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part
 from tacit.pareto.chart import bands_of, chart_of
 from tacit.pareto.compare import Comparison
@@ -93,7 +93,7 @@ def _cover(front: Front, certificate: Mapping[str, Any]) -> Cover:
     document = {"payment": front.payment.to_json() if front.payment else None, "about": front.origin, **certificate}
     changes = find_changes(dict(certificate)) if certificate else []
     title = f"What epsilon buys: {front.name}"
-    return cover_release(title, rows, verdict, front.guarantee, PUBLIC, document, changes=changes)
+    return Cover(title, rows, verdict, front.guarantee, PUBLIC, document, changes)
 
 
 def _third(both: Comparison, chart: FrontChart, name: str) -> Markup:

@@ -10,11 +10,10 @@ from markupsafe import Markup
 
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.data.metrics.reading import ANYTHING, clip_interval
-from tacit.errors import BadInput
 from tacit.methods.tune import read_release
 from tacit.page import Page, number, render_parts
-from tacit.page.cover import UNKNOWN, Cover, compare_with_baseline, cover_release, format_interval
-from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part
+from tacit.page.cover import UNKNOWN, Cover, compare_with_baseline, format_interval
+from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part, refuse_others
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def write(folder: str | Path) -> Path:
 
 def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
     """The report of a certificate. Everything in it was released."""
-    try:
+    with refuse_others("certificate is not of a training"):
         value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
         about, details = certificate.get("about"), value["details"]
         title = _title(value, about)
@@ -53,10 +52,6 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
             paid=payment_part(certificate.get("payment"), ledger),
             certificate=certificate,
         )
-    except BadInput:
-        raise
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-        raise BadInput("this certificate is not of a training") from None
     day = str(about.get("date", ""))[:10] if isinstance(about, dict) else ""
     over = " · ".join(["tacit", "private training", *([day] if day else [])])
     return Page(f"tacit: {title}, trained privately", parts, over=over)
@@ -93,9 +88,8 @@ def _cover(
             (score, half_width), baseline, higher=higher, of=str(details.get("baseline_of", ""))
         )
     rows += [(name, number(v, 4)) for name, v in value["params"].items()]
-    changes = find_changes(certificate, ledger)
     exposed = EXPOSED if guarantee.assumptions else (EXPOSED[0], EXPOSED[2])  # one run hides nothing
-    return cover_release(title, rows, verdict, guarantee, exposed, certificate, changes=changes)
+    return Cover(title, rows, verdict, guarantee, exposed, certificate, find_changes(certificate, ledger))
 
 
 def _chart(details: dict[str, Any], guarantee: Guarantee) -> Markup:

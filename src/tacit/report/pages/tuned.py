@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from tacit.charts.lines import falling_line, spark, trace
-from tacit.errors import BadInput, article
+from tacit.errors import article
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
 from tacit.page import Page, number, render_parts
-from tacit.page.cover import UNKNOWN, Cover, Worth, compare_with_baseline, cover_release, format_interval
-from tacit.page.parts import EXPOSED, find_changes, guarantee_part, origin_part, payment_part
+from tacit.page.cover import UNKNOWN, Cover, Worth, compare_with_baseline, format_interval
+from tacit.page.parts import EXPOSED, find_changes, guarantee_part, origin_part, payment_part, refuse_others
 from tacit.privacy.guarantee import Guarantee
 from tacit.report.pages.slices import slices_part
 
@@ -32,12 +32,8 @@ def write(folder: str | Path) -> Path:
 
 def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
     """The report of a certificate. Everything in it was released; the ledger adds amounts and purposes."""
-    try:
+    with refuse_others("certificate is not of a tuning run"):
         return _page(certificate, ledger)
-    except BadInput:
-        raise
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError):
-        raise BadInput("this certificate is not of a tuning run") from None
 
 
 def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
@@ -90,8 +86,7 @@ def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: dict[str
     note = f"The {'mean loss' if reading is not None else 'score'} was {value.direction}d.".replace("ized", "ised")
     note += f" At 95%: {widths}." if widths else ""
     note += f" {value.metric}: {reading.about}." if reading is not None and reading.about else ""
-    changes = find_changes(certificate, ledger)
-    return cover_release(title, rows, verdict, guarantee, EXPOSED, certificate, changes=changes, note=note)
+    return Cover(title, rows, verdict, guarantee, EXPOSED, certificate, find_changes(certificate, ledger), note)
 
 
 def observations_part(
