@@ -14,7 +14,7 @@ def main() -> None:
 
     # The same as data.
     print()
-    for row in plan.outlooks:
+    for row in plan.previews:
         if row.measured and not row.unavailable:
             print(f"{row.method:10} {row.guarantee.kind:13} expected loss {row.measured['one valley'].mean:.4f}")
     needed = plan.needed["observed"]["one valley"]

@@ -15,14 +15,13 @@ import pytest
 import tacit
 from tacit.audit.games.tuned import of_method
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput
 from tacit.methods.neighbours import Neighbours
-from tacit.methods.outlook import Forecast
 from tacit.methods.registry import METHODS, Method, load
 from tacit.methods.tune import read_release
 from tacit.objective import Objective
 from tacit.page import Page
-from tacit.planning.rows import outlook
+from tacit.planning.rows import preview
 from tacit.privacy.guarantee import NOTIONS, Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import EXACT, Simulation
@@ -192,9 +191,9 @@ class MethodLaws:
     def test_a_plan_says_what_it_would_give(self, method: Method) -> None:
         rows: tuple[Forecast, ...] = load(method.forecasts)
         assert rows
-        case = Case(2000, 20, 1, BUDGETS[method.notions[0]], 0.1)
+        case = PlanInput(2000, 20, 1, BUDGETS[method.notions[0]], 0.1)
         for row in rows:
-            made = outlook(row, case)
+            made = preview(row, case)
             assert made.method == row.name
             assert not made.unavailable
             assert made.arguments["method"] == method.name

@@ -15,7 +15,7 @@ import uvicorn
 
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.app import create_app
-from tacit.outsource.curator.door import Limits, protocol
+from tacit.outsource.curator.connections import Limits, protocol
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Answer, Published
 from tacit.privacy.guarantee import Guarantee

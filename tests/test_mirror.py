@@ -29,8 +29,8 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "data/test_files.py": "data/text_files",
     "data/test_schema.py": "data/matrix",
     "laws/test_cell_law.py": "data/cells data/columns data/containers data/table",
-    "data/test_units.py": "methods/basis",
-    "laws/test_method_laws.py": "methods/case methods/neighbours methods/outlook methods/search methods/task "
+    "data/test_units.py": "methods/privacy_unit",
+    "laws/test_method_laws.py": "methods/forecast methods/neighbours methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_recorded_draws.py": "privacy/worst_pair training/worst_pairs",
     "laws/test_trainer_laws.py": "training training/trainer training/learn",
@@ -43,7 +43,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "methods/test_tune.py": "run/folder",
     "outsource/curator/test_curator.py": "outsource/curator/locks outsource/curator/payments outsource/curator/queries "
     "outsource/curator/rows outsource/curator/tables",
-    "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/desk outsource/protocol/wire",
+    "outsource/curator/test_server.py": "outsource/curator/app outsource/curator/worker outsource/protocol/wire",
     "outsource/modeler/test_modeler.py": "outsource/modeler/noisy_inputs",
     "outsource/protocol/test_frames.py": "outsource/protocol/terms",
     "outsource/test_two_processes.py": "cli/curator cli/modeler outsource/modeler/client",
@@ -53,7 +53,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "pareto/test_queries.py": "pareto/estimates",
     "pareto/test_front.py": "pareto/chart",
     "planning/test_plan.py": "planning/chart planning/measured planning/recommend planning/rows planning/table "
-    "methods/gibo/outlook methods/kusner/outlook",
+    "methods/gibo/preview methods/kusner/preview",
     "privacy/ledger/test_ledger.py": "privacy/ledger/address privacy/ledger/chain privacy/ledger/file "
     "privacy/ledger/server privacy/ledger/store",
     "privacy/ledger/test_standby.py": "privacy/ledger/witness",

@@ -169,7 +169,7 @@ def test_algorithm_1_draws_one_choice_and_one_score(work: Counts, tmp_path: Path
     # 12 noisy scores and one Laplace draw; a candidate that comes again is not evaluated again
     assert (work["draws"], work["choices"]) == (12 + 1, 1)
     assert asked.times <= 12
-    # 12 steps of the run, 12 of the bound on the information gain, each a row of 64; 64 x 64 for the outlook
+    # 12 steps of the run, 12 of the bound on the information gain, each a row of 64; 64 x 64 for the forecast
     assert work["covariances"] == 2 * 12 * 64 + 64 * 64
     assert work["fits"] == 0
 

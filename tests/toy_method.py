@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.methods.neighbours import ENDS, Neighbours, opposite_ends, unit_space
-from tacit.methods.outlook import Forecast, Outlook
 from tacit.methods.registry import GAUSSIAN, Method
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -57,11 +56,11 @@ def run(task: Task) -> Release[Tuned]:
     return Release(value, guarantee, payment)
 
 
-def outlook(case: Case) -> Outlook:
-    return Outlook("toy", case.terms().guarantee(), case.trials, {"method": "toy"}, case.terms().mechanism().scale)
+def preview(case: PlanInput) -> Preview:
+    return Preview("toy", case.terms().guarantee(), case.trials, {"method": "toy"}, case.terms().mechanism().scale)
 
 
-FORECASTS = (Forecast("toy", outlook),)
+FORECASTS = (Forecast("toy", preview),)
 
 
 def neighbours() -> Neighbours:

@@ -19,7 +19,7 @@ from benchmarks import Figure
 from benchmarks.harness.parts import keep_piece
 from benchmarks.papers._gibo_held_out import HELD_OUT, held_out
 from benchmarks.papers._gibo_problems import Problem, descent
-from tacit.methods.gibo.outlook import gibo_defaults
+from tacit.methods.gibo.preview import gibo_defaults
 from tacit.privacy.noise import Simulation
 
 TITLE = "DP-GIBO on five held-out problems: mean loss at equal guarantee"

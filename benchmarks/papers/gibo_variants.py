@@ -22,7 +22,7 @@ from benchmarks.papers._gibo_choosing import CHOOSING, choosing
 from benchmarks.papers._gibo_held_out import HELD_OUT, held_out
 from benchmarks.papers._gibo_problems import Problem, descent
 from benchmarks.papers._gibo_tries import Attempt, Trial
-from tacit.methods.gibo.outlook import gibo_defaults
+from tacit.methods.gibo.preview import gibo_defaults
 from tacit.privacy.noise import Simulation
 
 TITLE = "DP-GIBO's defaults against what else was tried, at equal guarantee"

@@ -29,7 +29,7 @@ from benchmarks import Figure
 from benchmarks.papers._gibo_problems import Problem, Silent, basins, bowl, descent, errors, valley, waves
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import Matern52
-from tacit.methods.gibo.outlook import FEW, few_steps, gibo_defaults
+from tacit.methods.gibo.preview import FEW, few_steps, gibo_defaults
 from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, prior_draws
 from tacit.privacy.noise import Simulation

@@ -29,7 +29,7 @@ from tacit.privacy.release import digest
 
 
 @dataclass(frozen=True)
-class Case:
+class PlanInput:
     """A mechanism, the scale that spends ``loss`` at once, and two neighbours that it can hardly tell apart."""
 
     make: Callable[..., Mechanism[Any]]
@@ -43,12 +43,12 @@ class Case:
 
 BASE = np.zeros(20)
 CASES = {
-    "Gaussian": Case(lambda **k: Gaussian(1.0, **k), 1.0, Budget.gdp(1.0), 1.0, 0.0, lambda x: x > 1.5, 0.05),
-    "Laplace": Case(lambda **k: Laplace(1.0, **k), 1.0, Budget.pure(1.0), 1.0, 0.0, lambda x: x > 1.0, 0.0),
-    "Exponential": Case(
+    "Gaussian": PlanInput(lambda **k: Gaussian(1.0, **k), 1.0, Budget.gdp(1.0), 1.0, 0.0, lambda x: x > 1.5, 0.05),
+    "Laplace": PlanInput(lambda **k: Laplace(1.0, **k), 1.0, Budget.pure(1.0), 1.0, 0.0, lambda x: x > 1.0, 0.0),
+    "Exponential": PlanInput(
         lambda **k: Exponential(1.0, **k), 2.0, Budget.pure(1.0), np.r_[1.0, BASE[1:] - 1], BASE, lambda i: i == 0, 0.0
     ),
-    "BoundedMean": Case(
+    "BoundedMean": PlanInput(
         lambda **k: BoundedMean(10, (0.0, 1.0), **k),
         0.1,
         Budget.gdp(1.0),
@@ -193,7 +193,7 @@ DRAWS = 20_000
 LEVEL = 5e-7
 
 
-def epsilon_at_least(case: Case, here: np.ndarray, there: np.ndarray) -> float:
+def epsilon_at_least(case: PlanInput, here: np.ndarray, there: np.ndarray) -> float:
     """A lower bound on epsilon at case.delta from how often the event was seen on two neighbours."""
     seen, other = int(case.event(here).sum()), int(case.event(there).sum())
     low = beta.ppf(LEVEL, seen, here.size - seen + 1)
@@ -201,14 +201,14 @@ def epsilon_at_least(case: Case, here: np.ndarray, there: np.ndarray) -> float:
     return math.log(max(low - case.delta, 1e-300) / high)
 
 
-def simulated(case: Case, scale: float, seed: int) -> float:
+def simulated(case: PlanInput, scale: float, seed: int) -> float:
     mechanism = case.make(scale=scale, noise=Simulation(seed))
     here, there = (mechanism.prepare(v) for v in (case.here, case.there))
     samples = [np.array([mechanism.draw(v) for _ in range(DRAWS)]) for v in (here, there)]
     return epsilon_at_least(case, *samples)
 
 
-def claimed(case: Case) -> float:
+def claimed(case: PlanInput) -> float:
     return Guarantee(case.loss).epsilon(case.delta)
 
 

@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tacit.errors import BadInput
 from tacit.methods.auto import AMONG, choose, expected_regret, is_refused, table
-from tacit.methods.case import Case
+from tacit.methods.forecast import PlanInput
 from tacit.methods.registry import METHODS
 from tacit.privacy.noise import Simulation
 
@@ -36,12 +36,12 @@ def tuned(space: Any = None, **changes: Any) -> Any:
 @pytest.mark.parametrize("records", [50, 2000, 10**6])
 @pytest.mark.parametrize("trials", [1, 2, 30, 300, 5000])
 def test_the_choice_keeps_to_the_evaluations_that_are_allowed(dimensions: int, records: int, trials: int) -> None:
-    made = choose(Case(records, trials, dimensions, ONE, 0.1))
+    made = choose(PlanInput(records, trials, dimensions, ONE, 0.1))
     assert made is not None
     assert made.method in AMONG
     assert made.evaluations <= trials
     assert made.reason.startswith(f"{made.method} with")
-    assert made == choose(Case(records, trials, dimensions, ONE, 0.1))
+    assert made == choose(PlanInput(records, trials, dimensions, ONE, 0.1))
 
 
 def test_the_plan_recommends_what_auto_does() -> None:
@@ -109,7 +109,7 @@ def test_a_run_that_keeps_a_journal_goes_on_as_it_was_begun(tmp_path: Path, meth
 
 def test_what_would_be_refused_is_not_chosen_while_another_is_not() -> None:
     """With 100 records observations are too noisy at any regret, and a pool is not."""
-    case = Case(100, 50, 1, tacit.Budget.approximate(1.0, 1e-6), 0.1)
+    case = PlanInput(100, 50, 1, tacit.Budget.approximate(1.0, 1e-6), 0.1)
     assert is_refused("observed", case)
     assert not is_refused("pool", case)
     for dimensions in (1, 5, 20):

@@ -18,8 +18,8 @@ from each import each
 
 import tacit
 from tacit.errors import BadInput
-from tacit.methods.kusner import outlook as kusner
-from tacit.methods.kusner.outlook import choice_scale
+from tacit.methods.kusner import preview as kusner
+from tacit.methods.kusner.preview import choice_scale
 from tacit.planning import measured
 from tacit.planning.measured import LANDSCAPES
 from tacit.planning.plan import Plan
@@ -86,7 +86,7 @@ def test_kusners_sensitivity_is_that_of_a_run() -> None:
 
 
 def _prior_scale(case: Any) -> float:
-    from tacit.methods.kusner.outlook import _model
+    from tacit.methods.kusner.preview import _model
 
     return float(case.spread / _model(case.dimensions, case.candidates)[2])
 
@@ -106,7 +106,7 @@ def test_at_epsilon_one_kusner_is_told_to_choose_blindly() -> None:
 
 def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     """Against a choice that is made: 20,000 draws of the mechanism on one draw of the prior; false alarm below 1e-6."""
-    from tacit.methods.kusner.outlook import _model
+    from tacit.methods.kusner.preview import _model
 
     case = made(budget=tacit.Budget.approximate(40.0, 1e-6), candidates=8).case
     _, f, _ = _model(2, 8)
@@ -190,7 +190,7 @@ def test_a_plan_spends_and_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_classes_of_guarantee_are_those_of_the_methods() -> None:
     plan = made(dimensions=1)
-    kinds = {o.method: o.guarantee.kind for o in plan.outlooks}
+    kinds = {o.method: o.guarantee.kind for o in plan.previews}
     unconditional = {"observed", "random", "grid", "pool", "pool_many", "staged", "gibo", "gibo_few", "kusner3"}
     assert {m for m, kind in kinds.items() if kind == "unconditional"} == unconditional
     assert {m for m, kind in kinds.items() if kind == "conditional"} == {"kusner1", "kusner2"}
@@ -200,7 +200,7 @@ def test_the_classes_of_guarantee_are_those_of_the_methods() -> None:
 
 def test_a_budget_that_a_method_cannot_use_is_said_and_not_raised() -> None:
     pure = made(budget=tacit.Budget.pure(1.0), dimensions=1, want=0.01)
-    assert {o.method for o in pure.outlooks if not o.unavailable} == {
+    assert {o.method for o in pure.previews if not o.unavailable} == {
         "pool",
         "pool_many",
         "kusner3",
@@ -304,7 +304,7 @@ def test_the_shipped_table_is_what_the_code_makes_of_the_kept_result(monkeypatch
 
 
 def test_losses_measured_with_other_defaults_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.methods.gibo.outlook import gibo_defaults
+    from tacit.methods.gibo.preview import gibo_defaults
 
     for stored, marked in ((gibo_defaults(), False), ("00000000", True), (None, True)):
         monkeypatch.setitem(measured.document(), "gibo_defaults", stored)

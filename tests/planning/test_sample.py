@@ -7,15 +7,15 @@ import math
 import pytest
 
 import tacit
-from tacit.methods.case import Case
+from tacit.methods.forecast import PlanInput
 from tacit.planning.sample import SHARE, describe_sample, errors_of, find_sample
 from tacit.privacy.guarantee import Budget
 
 BUDGET = Budget.approximate(1.0, 1e-6)
 
 
-def case(records: int, spread: float = 0.1) -> Case:
-    return Case(records, 50, 2, BUDGET, spread)
+def case(records: int, spread: float = 0.1) -> PlanInput:
+    return PlanInput(records, 50, 2, BUDGET, spread)
 
 
 def test_of_a_thousand_million_ten_million_are_enough() -> None:
@@ -41,4 +41,4 @@ def test_nothing_is_said_where_all_records_are_needed() -> None:
 
 
 def test_nothing_is_said_of_a_pure_budget() -> None:
-    assert find_sample(Case(10**9, 50, 2, Budget.pure(1.0), 0.1)) is None
+    assert find_sample(PlanInput(10**9, 50, 2, Budget.pure(1.0), 0.1)) is None

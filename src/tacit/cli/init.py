@@ -177,9 +177,9 @@ def _check_column(table: Path, name: str) -> str:
 def _warn_of_noise(n: int, bounds: tuple[float, float], budget: Any, method: str) -> None:
     """Say now what `tacit tune` would refuse."""
     from tacit.methods.auto import AMONG, ASSUMED, is_refused
-    from tacit.methods.case import Case
+    from tacit.methods.forecast import PlanInput
 
-    case = Case(n, TRIALS, 1, budget, ASSUMED * (bounds[1] - bounds[0]), bounds)
+    case = PlanInput(n, TRIALS, 1, budget, ASSUMED * (bounds[1] - bounds[0]), bounds)
     asked = [m for m in (AMONG if method == AUTO else (method,)) if budget.notion in METHODS[m].notions]
     if asked and all(is_refused(m, case) for m in asked):
         remark(

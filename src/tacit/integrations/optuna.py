@@ -18,10 +18,10 @@ from optuna.trial import TrialState
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, type_and_shape
 from tacit.integrations.samplers import KnownNoiseSampler
-from tacit.methods.basis import make_objective
 from tacit.methods.branching import answer_by_branch
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.observed import AT_ONCE, Observations, ObservationTerms, simultaneous_deviation
+from tacit.methods.privacy_unit import make_objective
 from tacit.methods.search import refuse_loud_noise
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget, Guarantee, warn_of_weakness

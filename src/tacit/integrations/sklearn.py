@@ -37,7 +37,7 @@ try:
     from sklearn.utils.metaestimators import _safe_split, available_if
     from sklearn.utils.validation import _num_samples, check_is_fitted
 
-    from tacit.integrations import sklearn_habits as habits
+    from tacit.integrations import sklearn_compat as compat
     from tacit.integrations.sklearn_losses import Losses
 except ImportError:
     extra("sklearn", "sklearn", "an estimator for scikit-learn (PrivateSearchCV, PrivateClassifier, PrivateRegressor)")
@@ -149,12 +149,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         with refuse_short_memory():
             X, y = (part if is_frame(part) else indexable(part)[0] for part in (X, y))
             X = X if is_whole(X) else Table.of(X)
-            self._boolean = is_classifier(self.estimator) and habits.holds_booleans(y)
+            self._boolean = is_classifier(self.estimator) and compat.holds_booleans(y)
             y, rows = take_labels(y), _num_samples(X)
             if len(y) != rows:
                 raise BadInput(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
             budget, space = Budget.approximate(self.epsilon, self.delta), self._space()
-            habits.look_around(self, budget)
+            compat.look_around(self, budget)
             loss, bounds = self._loss()
             choice("method", self.method, (AUTO, *searches()))
             random = check_random_state(self.random_state)
@@ -190,7 +190,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 bounds,
                 whose[0],
                 whose[1],
-                fit_params=habits.take_fit_params(fit_params, rows, seen),
+                fit_params=compat.take_fit_params(fit_params, rows, seen),
             )
             losses.rehearse()
         width = _threads(self.n_jobs)
@@ -218,7 +218,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.baseline_score_ = base if found.reading.higher or base is None else -base
             self.best_score_std_ = found.reading.reach(mean, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
-        self.cv_results_ = habits.tabulate_results(found)
+        self.cv_results_ = compat.tabulate_results(found)
         self.__dict__.pop("best_index_", None)
         if found.params in self.cv_results_["params"]:
             self.best_index_ = self.cv_results_["params"].index(found.params)
@@ -229,7 +229,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
                 value = getattr(self.best_estimator_, name)
-                setattr(self, name, habits.restore_booleans(value, self._boolean and name == "classes_"))
+                setattr(self, name, compat.restore_booleans(value, self._boolean and name == "classes_"))
         return self
 
     def _schema(self, X: Any, y: Any) -> Schema:
@@ -276,7 +276,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        return habits.restore_booleans(self._best().predict(self._rows(X)), self._boolean)
+        return compat.restore_booleans(self._best().predict(self._rows(X)), self._boolean)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:

@@ -26,7 +26,7 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-    from tacit.integrations.sklearn_habits import holds_booleans, refuse_company, restore_booleans
+    from tacit.integrations.sklearn_compat import holds_booleans, refuse_company, restore_booleans
 except ImportError:
     extra("sklearn", "sklearn", "PrivateClassifier and PrivateRegressor")
     raise

@@ -1,7 +1,7 @@
 """method="auto": which method, and how many evaluations, from public numbers alone.
 
     E    evaluations that the user allows (``trials``)         d    parameters
-    look    noise of one look with the whole budget, w / (n mu), as a share of the spread: see Case
+    look    noise of one look with the whole budget, w / (n mu), as a share of the spread: see PlanInput
 
 Each method is measured at a few numbers of evaluations (choice.json, made by ``python -m benchmarks plan_choice`` on
 surfaces that do not check it). The least expected regret is chosen; of those that are level, the fewest evaluations.
@@ -24,8 +24,7 @@ import numpy as np
 from tacit.errors import BadInput
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
-from tacit.methods.case import Case
-from tacit.methods.outlook import Forecast
+from tacit.methods.forecast import Forecast, PlanInput
 from tacit.methods.pool import choice_noise
 from tacit.methods.registry import METHODS, load
 from tacit.methods.task import Task
@@ -51,11 +50,11 @@ class AutoChoice:
     reason: str = ""
 
 
-def choose(case: Case, able: Callable[[str], bool] = lambda method: True) -> AutoChoice | None:
+def choose(case: PlanInput, able: Callable[[str], bool] = lambda method: True) -> AutoChoice | None:
     """The best of the methods that are ``able``, for a budget that it can keep; None if there is none.
 
     >>> from tacit.privacy.guarantee import Budget
-    >>> case = Case(2000, 50, 5, Budget.pure(1.0), 0.1)
+    >>> case = PlanInput(2000, 50, 5, Budget.pure(1.0), 0.1)
     >>> made = choose(case)
     >>> made.method, made.trials
     ('pool', 50)
@@ -89,7 +88,7 @@ def resolve(task: Task) -> tuple[str, Task]:
     o = task.objective
     width = o.bounds[1] - o.bounds[0]
     spread = ASSUMED * min(width, o.useful_width)
-    case = Case(o.records, task.trials, task.space.dimensions, task.budget, spread, o.bounds)
+    case = PlanInput(o.records, task.trials, task.space.dimensions, task.budget, spread, o.bounds)
     chosen = choose(case, lambda method: _takes(method, task))
     if chosen is None:
         raise BadInput(
@@ -131,9 +130,9 @@ def _resume(task: Task) -> tuple[str, Task] | None:
     return method, replace(task, trials=agreed.get("trials", task.trials), options={**named, **task.options})
 
 
-def _list_offers(method: str, case: Case) -> list[AutoChoice]:
+def _list_offers(method: str, case: PlanInput) -> list[AutoChoice]:
     """What a method would take of the evaluations that are allowed, at each of its sizes; none if they are too few."""
-    offers, noise = [], NOISES.get(method, Case.look)(case)
+    offers, noise = [], NOISES.get(method, PlanInput.look)(case)
     for size in sorted({min(case.trials, size) for size in SIZES.get(method, (case.trials,))}):
         if (taken := SHAPES.get(method, _take_all)(case, size)) is not None:
             trials, evaluations, options = taken
@@ -143,34 +142,34 @@ def _list_offers(method: str, case: Case) -> list[AutoChoice]:
     return offers
 
 
-def is_refused(method: str, case: Case) -> bool:
+def is_refused(method: str, case: PlanInput) -> bool:
     """Whether a method refuses so much noise, unless it is accepted."""
     forecast: Forecast = load(METHODS[method].forecasts)[0]
-    return forecast.outlook(case).refused
+    return forecast.preview(case).refused
 
 
 Taken = tuple[int, int, dict[str, Any]] | None  # trials, evaluations, options
 
 
-def _take_all(case: Case, evaluations: int) -> Taken:
+def _take_all(case: PlanInput, evaluations: int) -> Taken:
     return evaluations, evaluations, {}
 
 
-def _take_steps(case: Case, evaluations: int) -> Taken:
+def _take_steps(case: PlanInput, evaluations: int) -> Taken:
     """A descent: its places to start from, and two evaluations for each dimension and step."""
     steps = min(STEPS, (evaluations - STARTING) // (2 * case.dimensions))
     return None if steps < LEAST_STEPS else (steps, STARTING + 2 * case.dimensions * steps, {})
 
 
-def _take_stages(case: Case, evaluations: int) -> Taken:
+def _take_stages(case: PlanInput, evaluations: int) -> Taken:
     """A pool, then observations."""
     trials = max(evaluations // 5, min(50, evaluations // 2))
     pool = evaluations - trials
     return None if not pool or trials < 2 else (trials, evaluations, {"pool": pool})
 
 
-SHAPES: dict[str, Callable[[Case, int], Taken]] = {"gibo": _take_steps, "staged": _take_stages}
-NOISES: dict[str, Callable[[Case], float]] = {"pool": choice_noise}
+SHAPES: dict[str, Callable[[PlanInput, int], Taken]] = {"gibo": _take_steps, "staged": _take_stages}
+NOISES: dict[str, Callable[[PlanInput], float]] = {"pool": choice_noise}
 
 
 @lru_cache(maxsize=1)

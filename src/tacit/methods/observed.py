@@ -20,8 +20,8 @@ import numpy as np
 
 from tacit.data.identity import DataIdentity
 from tacit.errors import BadInput, BudgetRefused, count
-from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.constraint import ConstrainedMean, Constraint
+from tacit.methods.privacy_unit import premises_of, unit_of
 from tacit.objective import Objective
 from tacit.privacy.accounting import split
 from tacit.privacy.claims import Claims, Promise

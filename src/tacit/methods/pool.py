@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import ExcessiveNoise, TacitError, probability
-from tacit.methods.basis import plural_of, premises_of, unit_of
-from tacit.methods.case import Case
 from tacit.methods.constraint import ConstrainedMean, Constraint
+from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import Neighbours, unit_space, with_second_column
-from tacit.methods.outlook import Forecast, Outlook, would_refuse
+from tacit.methods.privacy_unit import plural_of, premises_of, unit_of
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -310,19 +309,19 @@ def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
 # What it would give
 
 
-def choice_noise(case: Case) -> float:
+def choice_noise(case: PlanInput) -> float:
     """The Gumbel noise of the choice, as a share of the spread."""
     return PoolTerms(case.objective(), case.budget).choice().scale / case.spread
 
 
-def _outlook(case: Case, *, many: bool = False) -> Outlook:
+def _preview(case: PlanInput, *, many: bool = False) -> Preview:
     terms, size = PoolTerms(case.objective(), case.budget), MANY if many else case.trials
     scale = terms.choice().scale
     note = (
         f"all of {size:,} candidates are evaluated and hidden; one draw chooses, and more candidates do not raise its "
         "noise"
     )
-    return Outlook(
+    return Preview(
         "pool_many" if many else "pool",
         terms.guarantee(),
         size,
@@ -337,8 +336,8 @@ def _outlook(case: Case, *, many: bool = False) -> Outlook:
 
 
 FORECASTS = (
-    Forecast("pool", _outlook, "pool", choice_noise),
-    Forecast("pool_many", partial(_outlook, many=True), "pool_many", choice_noise),
+    Forecast("pool", _preview, "pool", choice_noise),
+    Forecast("pool_many", partial(_preview, many=True), "pool_many", choice_noise),
 )
 
 

@@ -17,9 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import BadInput, ExcessiveNoise, LedgerError, TacitError, count
-from tacit.methods.basis import plural_of
 from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import (
     ENDS,
@@ -42,7 +41,7 @@ from tacit.methods.observed import (
     list_rivals,
     simultaneous_deviation,
 )
-from tacit.methods.outlook import Forecast, Outlook, would_refuse
+from tacit.methods.privacy_unit import plural_of
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.methods.warm_start import WarmStart, read_public
@@ -308,14 +307,14 @@ def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
 # What these searches would give
 
 
-def _outlook(method: str, case: Case, *, adaptive: bool) -> Outlook:
+def _preview(method: str, case: PlanInput, *, adaptive: bool) -> Preview:
     terms = case.terms()
     scale, tried = terms.mechanism().scale, case.trials - confirmations(case.trials)
     bound, whose = scale * math.sqrt(2 * math.log(tried)), "lowest noisy score"
     if adaptive:
         bound, whose = 2 * scale * math.sqrt(2 * math.log(2 * tried)), "lowest of adaptively chosen noisy scores"
     share = f"one trial in {case.trials // confirmations(case.trials)} confirms the choice" if case.trials > 1 else ""
-    return Outlook(
+    return Preview(
         method,
         terms.guarantee(),
         case.trials,
@@ -329,8 +328,8 @@ def _outlook(method: str, case: Case, *, adaptive: bool) -> Outlook:
     )
 
 
-def _grid_outlook(case: Case) -> Outlook:
-    made, each = _outlook("grid", case, adaptive=False), 1
+def _grid_preview(case: PlanInput) -> Preview:
+    made, each = _preview("grid", case, adaptive=False), 1
     while (each + 1) ** case.dimensions <= case.trials - confirmations(case.trials):
         each += 1
     tried = each**case.dimensions
@@ -339,16 +338,16 @@ def _grid_outlook(case: Case) -> Outlook:
     return replace(made, bound=bound, notes=(*made.notes, note))
 
 
-def _nonprivate_outlook(case: Case) -> Outlook:
+def _nonprivate_preview(case: PlanInput) -> Preview:
     note = "private observations without their noise: what privacy costs is the difference"
     guarantee = Guarantee.none(EXACT_SCORES, UNIT)
-    return Outlook("nonprivate", guarantee, case.trials, {"method": "nonprivate"}, 0.0, notes=(note,))
+    return Preview("nonprivate", guarantee, case.trials, {"method": "nonprivate"}, 0.0, notes=(note,))
 
 
-OBSERVED = (Forecast("observed", partial(_outlook, "observed", adaptive=True), "observed"),)
-RANDOM = (Forecast("random", partial(_outlook, "random", adaptive=False), "random"),)
-GRID = (Forecast("grid", _grid_outlook),)
-NONPRIVATE = (Forecast("nonprivate", _nonprivate_outlook, "observed", level=None),)
+OBSERVED = (Forecast("observed", partial(_preview, "observed", adaptive=True), "observed"),)
+RANDOM = (Forecast("random", partial(_preview, "random", adaptive=False), "random"),)
+GRID = (Forecast("grid", _grid_preview),)
+NONPRIVATE = (Forecast("nonprivate", _nonprivate_preview, "observed", level=None),)
 
 
 def neighbours(trials: int = 4, records: int = 20) -> Neighbours:

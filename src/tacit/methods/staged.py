@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, count, probability
-from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.branching import TrialSpace
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.observed import Observations, ObservationTerms, confirmations
-from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.pool import Choice, evaluate_pool, moving_halves
+from tacit.methods.privacy_unit import premises_of, unit_of
 from tacit.methods.search import model_sampler, refuse_loud_noise, search_privately
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -180,18 +179,18 @@ def box_around(space: Space, params: Params, half_width: float) -> Space:
 # What it would give
 
 
-def _terms(case: Case) -> StagedTerms:
+def _terms(case: PlanInput) -> StagedTerms:
     return StagedTerms(case.records, case.bounds, case.budget, case.trials)
 
 
-def _outlook(case: Case) -> Outlook:
+def _preview(case: PlanInput) -> Preview:
     terms = _terms(case)
     scale, tried = terms.mechanism().scale, case.trials - confirmations(case.trials)
     note = (
         f"a hidden pool of {POOL} candidates names a region, {case.trials} observations refine in it: "
         f"{POOL + case.trials} evaluations in all"
     )
-    return Outlook(
+    return Preview(
         "staged",
         terms.guarantee(),
         POOL + case.trials,
@@ -205,7 +204,7 @@ def _outlook(case: Case) -> Outlook:
     )
 
 
-FORECASTS = (Forecast("staged", _outlook, "staged"),)
+FORECASTS = (Forecast("staged", _preview, "staged"),)
 
 
 def neighbours(trials: int = 3, records: int = 20) -> Neighbours:

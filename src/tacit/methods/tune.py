@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tacit.data.identity import DataIdentity, data_of, identify
 from tacit.errors import BadInput, TacitError, choice, is_storage_error
 from tacit.methods.auto import resolve
-from tacit.methods.basis import make_objective
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
 from tacit.methods.constraint import Constraint
+from tacit.methods.privacy_unit import make_objective
 from tacit.methods.registry import AUTO, METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned

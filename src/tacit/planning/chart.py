@@ -20,7 +20,7 @@ def chart_of(plan: Plan) -> str:
     low, high = max(1.0, c.records / AROUND), min(1e9, c.records * AROUND)
     records = [round(low * (high / low) ** (i / (POINTS - 1))) for i in range(POINTS)]
     known = forecasts()
-    shown = [o.method for o in plan.outlooks if known[o.method].curve == o.method and not o.unavailable]
+    shown = [o.method for o in plan.previews if known[o.method].curve == o.method and not o.unavailable]
     curves = {
         landscape: {m: [expected_loss(known[m], c.with_records(n), landscape).mean for n in records] for m in shown}
         for landscape in LANDSCAPES

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from tacit.methods.outlook import Measured
+from tacit.methods.forecast import Measured
 
 LANDSCAPES = ("one valley", "two basins")
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tacit.errors import BadInput, choice, interval, positive
 from tacit.methods.auto import ASSUMED
-from tacit.methods.case import Case
-from tacit.methods.outlook import Forecast, Outlook
+from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.notebook import DrawnInNotebooks
 from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
-from tacit.planning.rows import expected_loss, forecasts, outlook
+from tacit.planning.rows import expected_loss, forecasts, preview
 from tacit.planning.sample import describe_sample
 from tacit.privacy.guarantee import LETTER, Budget, remarks_on
 
@@ -39,22 +38,22 @@ class Need:
 
 @dataclass(frozen=True)
 class Plan(DrawnInNotebooks):
-    """An outlook for each method, a recommendation with its reason, and what a wanted quality would need.
+    """A preview for each method, a recommendation with its reason, and what a wanted quality would need.
 
     ``str`` gives a table, ``to_json`` a document, ``picture`` an SVG. Losses of quality are in the units of the losses.
     """
 
-    case: Case
+    case: PlanInput
     assumed_spread: bool
-    outlooks: tuple[Outlook, ...]
+    previews: tuple[Preview, ...]
     recommendation: Recommendation
     want: float | None = None
     needed: Mapping[str, Mapping[str, Need]] = field(default_factory=dict)  # by method and landscape
 
-    def __getitem__(self, method: str) -> Outlook:
-        found = next((o for o in self.outlooks if o.method == method), None)
+    def __getitem__(self, method: str) -> Preview:
+        found = next((o for o in self.previews if o.method == method), None)
         if found is None:
-            raise BadInput(f"a plan has no method {method!r}; it has {', '.join(o.method for o in self.outlooks)}")
+            raise BadInput(f"a plan has no method {method!r}; it has {', '.join(o.method for o in self.previews)}")
         return found
 
     @property
@@ -79,7 +78,7 @@ class Plan(DrawnInNotebooks):
         needed = {m: {l: n.to_json() for l, n in by.items()} for m, by in self.needed.items()}
         made = {
             **about,
-            "methods": [o.to_json() for o in self.outlooks],
+            "methods": [o.to_json() for o in self.previews],
             "recommendation": self.recommendation.to_json(),
         }
         made |= {"notes": list(self.notes), "want": self.want, "needed": needed or None, "measured_by": table}
@@ -149,21 +148,21 @@ def _plan_methods(
 ) -> Plan:
     bounds = interval("bounds", bounds)
     gap = ASSUMED * (bounds[1] - bounds[0]) if spread is None else spread
-    case = Case(records, trials, dimensions, budget, gap, bounds, candidates)
+    case = PlanInput(records, trials, dimensions, budget, gap, bounds, candidates)
     known = forecasts()
-    outlooks = tuple(outlook(forecast, case) for forecast in known.values())
+    previews = tuple(preview(forecast, case) for forecast in known.values())
     needed = {}
     if want is not None:
         positive("want", want)
-        able = [known[o.method] for o in outlooks if not o.unavailable]
+        able = [known[o.method] for o in previews if not o.unavailable]
         needed = {f.name: {l: _find_need(f, case, l, want) for l in LANDSCAPES} for f in able if f.own_curve}
-    return Plan(case, spread is None, outlooks, recommend(case, outlooks), want, needed)
+    return Plan(case, spread is None, previews, recommend(case, previews), want, needed)
 
 
-def _find_need(forecast: Forecast, case: Case, landscape: str, want: float) -> Need:
+def _find_need(forecast: Forecast, case: PlanInput, landscape: str, want: float) -> Need:
     """Forwards, turned round: losses never rise with records or budget, so the least that is enough is well defined."""
 
-    def enough(at: Case) -> bool:
+    def enough(at: PlanInput) -> bool:
         return expected_loss(forecast, at, landscape).mean <= want
 
     records = least_count(lambda n: enough(case.with_records(n)), MOST_RECORDS)

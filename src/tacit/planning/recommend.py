@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.methods.auto import choose, expected_regret
-from tacit.methods.case import Case
-from tacit.methods.outlook import Outlook
+from tacit.methods.forecast import PlanInput, Preview
 from tacit.privacy.guarantee import LETTER, Budget
 
 OUTDATED = "its loss was measured with earlier defaults, not with those of this version"
@@ -30,7 +29,7 @@ class Recommendation:
         return {"method": self.method, "reason": self.reason, **lines}
 
 
-def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
+def recommend(case: PlanInput, previews: Sequence[Preview]) -> Recommendation:
     """What method="auto" chooses for this case; if that is not expected to beat the middle of the space, nothing."""
     chosen = choose(case)
     middle = expected_regret("middle", 0, case.dimensions, 0.0)
@@ -41,7 +40,7 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
             f"no unconditional method is expected to beat the middle of the space, which loses {middle:.2g} of what a "
             f"typical setting does and looks at no record; {best}. Keep the budget, or come back with more records.",
         )
-    row = next(o for o in outlooks if o.method == chosen.method)
+    row = next(o for o in previews if o.method == chosen.method)
     reasons = [chosen.reason, f"It releases {row.releases}"]
     if row.refused:
         reasons.append("tacit.tune asks you to accept so much noise")
@@ -50,7 +49,7 @@ def recommend(case: Case, outlooks: Sequence[Outlook]) -> Recommendation:
     return Recommendation(chosen.method, ". ".join(reasons) + ".", line, shell(case, arguments), arguments)
 
 
-def call(case: Case, arguments: Mapping[str, Any]) -> str:
+def call(case: PlanInput, arguments: Mapping[str, Any]) -> str:
     """The line that runs a method of this plan."""
     low, high = case.bounds
     given = {"records": case.records, "bounds": f"({low:g}, {high:g})", "budget": _budget(case.budget)}
@@ -58,7 +57,7 @@ def call(case: Case, arguments: Mapping[str, Any]) -> str:
     return f"tacit.tune(losses, space, {', '.join(f'{k}={v}' for k, v in given.items())})".replace("'", '"')
 
 
-def shell(case: Case, arguments: Mapping[str, Any], table: str = "") -> str:
+def shell(case: PlanInput, arguments: Mapping[str, Any], table: str = "") -> str:
     """The same in the shell; what tacit tune has no option for is an --option of the method.
 
     ``table`` are the options that name a table, which knows its records and bounds.

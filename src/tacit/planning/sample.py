@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from tacit.methods.case import Case
+from tacit.methods.forecast import PlanInput
 
 SHARE = 500  # noise and sampling error together are at most the spread over this
 WORTH = 10  # times cheaper, or nothing is said
 
 
-def find_sample(case: Case) -> int | None:
+def find_sample(case: PlanInput) -> int | None:
     """The least power of ten of records that is enough, if all of them are at least ten times as many.
 
     A mean over m records is off by at most w / (2 sqrt(m)), a standard deviation, and carries the noise of m records.
     Nothing is said of pure budgets, under which no observation with Gaussian noise can be made.
 
     >>> from tacit.privacy.guarantee import Budget
-    >>> find_sample(Case(10**9, 50, 2, Budget.approximate(1.0, 1e-9), 0.1))
+    >>> find_sample(PlanInput(10**9, 50, 2, Budget.approximate(1.0, 1e-9), 0.1))
     10000000
     """
     if case.budget.notion == "pure":
@@ -30,12 +30,12 @@ def find_sample(case: Case) -> int | None:
     return None
 
 
-def errors_of(case: Case, records: int) -> tuple[float, float]:
+def errors_of(case: PlanInput, records: int) -> tuple[float, float]:
     """Standard deviations of one observation over so many records: of its noise, and of which records they are."""
     return case.with_records(records).terms().mechanism().scale, case.width / (2 * math.sqrt(records))
 
 
-def describe_sample(case: Case) -> list[str]:
+def describe_sample(case: PlanInput) -> list[str]:
     """In words, if a sample is enough."""
     size = find_sample(case)
     if size is None:

@@ -9,7 +9,7 @@ from tacit.planning.measured import LANDSCAPES, document
 from tacit.privacy.guarantee import LETTER
 
 if TYPE_CHECKING:
-    from tacit.methods.outlook import Outlook
+    from tacit.methods.forecast import Preview
     from tacit.planning.plan import Need, Plan
 
 WIDE = 118
@@ -36,7 +36,7 @@ def format_plan(plan: Plan) -> str:
     if plan.needed:
         lines += ["", *_needs(plan)]
     lines += ["", *_notes(plan)]
-    outside = dict.fromkeys(s for o in plan.outlooks for m in o.measured.values() for s in m.outside)
+    outside = dict.fromkeys(s for o in plan.previews for m in o.measured.values() for s in m.outside)
     lines += [line for s in outside for line in _wrap(f"OUTSIDE THE TABLE, the nearest cell answers: {s}", "  ")]
     lines += ["", f"Recommended: {plan.recommendation.method}", *_wrap(plan.recommendation.reason, "  ")]
     if plan.recommendation.call:
@@ -47,7 +47,7 @@ def format_plan(plan: Plan) -> str:
 
 def _table(plan: Plan) -> list[str]:
     heads = ("method", "guarantee", "evaluations", "noise", *(f"loss, {l}" for l in LANDSCAPES), "theory")
-    rows = [heads, *(_row(o, plan.case.width) for o in plan.outlooks)]
+    rows = [heads, *(_row(o, plan.case.width) for o in plan.previews)]
     return align(rows)
 
 
@@ -62,7 +62,7 @@ def align(rows: list[tuple[str, ...]]) -> list[str]:
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
-def _row(o: Outlook, width: float) -> tuple[str, ...]:
+def _row(o: Preview, width: float) -> tuple[str, ...]:
     kind = "no data used" if o.method == "middle" else f"{o.guarantee.kind}{_amount(o)}"
     if o.unavailable:
         return (o.method, "not possible", "", "", "", "", "")
@@ -75,7 +75,7 @@ def _row(o: Outlook, width: float) -> tuple[str, ...]:
     return (o.method, kind, f"{o.evaluations:,}", noise, *lost, theory)
 
 
-def _amount(o: Outlook) -> str:
+def _amount(o: Preview) -> str:
     b = o.guarantee.budget
     return f", {LETTER[b.notion]} {b.amount:.3g}" if b else ""
 
@@ -83,7 +83,7 @@ def _amount(o: Outlook) -> str:
 def _notes(plan: Plan) -> list[str]:
     """What is behind the table; what several methods have in common is said once."""
     said: dict[str, list[str]] = {}
-    for o in plan.outlooks:
+    for o in plan.previews:
         if o.unavailable:
             said.setdefault(f"not possible here: {o.unavailable}", []).append(o.method)
             continue

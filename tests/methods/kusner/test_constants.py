@@ -99,7 +99,7 @@ def test_the_information_gain_bound_dominates_every_choice_of_points(kernel: Any
     assert most <= bound <= math.e / (math.e - 1) * most + 1e-9
 
 
-def test_the_outlook_is_uniform_at_huge_noise_and_perfect_at_none() -> None:
+def test_the_forecast_is_uniform_at_huge_noise_and_perfect_at_none() -> None:
     C = np.random.default_rng(0).random((600, 2))
     blind, uniform = prior_regret(RBF((0.2, 0.2)), C, 1e9)
     sharp, same = prior_regret(RBF((0.2, 0.2)), C, 1e-9)

@@ -21,9 +21,9 @@ from outsource_parts import Served, hill, some_rows
 
 from tacit.errors import BadInput, ObjectiveError
 from tacit.outsource.curator import Curator
+from tacit.outsource.curator.admission import Bucket
 from tacit.outsource.curator.app import create_app
-from tacit.outsource.curator.door import Limits
-from tacit.outsource.curator.gate import Bucket
+from tacit.outsource.curator.connections import Limits
 from tacit.outsource.curator.server import serve
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler import Modeler, Prior
@@ -250,8 +250,8 @@ def test_an_answer_that_is_ready_does_not_wait_for_a_slow_one(make: Any) -> None
         assert at not in gates or gates[at].wait(120)
         return float(at)
 
-    desk = make(slow).http.app.state.desk
-    first, quick, late = (desk.submit("alice", f"request-{row}", [row]) for row in (0, 1, 2))
+    worker = make(slow).http.app.state.worker
+    first, quick, late = (worker.submit("alice", f"request-{row}", [row]) for row in (0, 1, 2))
     gates[0].set()  # the other two were waiting by now, and are taken together
     assert first.result(30)[0].value == 0.0
     assert quick.result(30)[0].value == 1.0
@@ -300,8 +300,8 @@ def test_health_tells_of_a_state_a_ledger_and_a_worker_that_fail(make: Any, tmp_
     service.curator.stop()
     assert (said("/healthz"), said("/readyz")) == ((200, []), (503, ["open"]))
     service.curator.stop(False)
-    service.http.app.state.desk._queue.put(None)  # ends the thread, as nothing should
-    service.http.app.state.desk._thread.join()
+    service.http.app.state.worker._queue.put(None)  # ends the thread, as nothing should
+    service.http.app.state.worker._thread.join()
     assert said("/healthz") == (503, ["worker"])
     assert service.ask([1]).status_code == 200  # which starts another one
     assert said("/healthz") == (200, [])

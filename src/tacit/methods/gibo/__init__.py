@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, ExcessiveNoise
-from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.gibo.design import (
     RATES,
     DescentSettings,
@@ -40,6 +39,7 @@ from tacit.methods.gibo.steps import rule
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.observed import simultaneous_deviation
 from tacit.methods.pool import Choice
+from tacit.methods.privacy_unit import premises_of, unit_of
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned

@@ -38,7 +38,7 @@ from tacit.gp.threads import one_thread
 
 VERSIONS = ("safe", "icml", "workshop")
 MISS = 0.05  # utility statements are printed with a = log(1/MISS)
-SHOWN, DRAWS = 400, 64  # candidates and prior draws behind the outlook
+SHOWN, DRAWS = 400, 64  # candidates and prior draws behind the forecast
 
 
 @dataclass(frozen=True)

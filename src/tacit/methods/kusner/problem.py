@@ -13,8 +13,8 @@ import numpy as np
 from tacit.errors import BadInput, ExcessiveNoise, choice, positive, real, type_and_shape
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
-from tacit.methods.basis import premises_of, unit_of
 from tacit.methods.kusner import constants as k
+from tacit.methods.privacy_unit import premises_of, unit_of
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Guarantee

@@ -1,4 +1,4 @@
-"""The curator's service as an application: routes and what they answer. FastAPI; who gets in is up to the gate."""
+"""The curator's service as an application: routes and what they answer. FastAPI; ``admission`` decides who gets in."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError
 from tacit.outsource.curator import Curator, page
+from tacit.outsource.curator.admission import Admission
 from tacit.outsource.curator.audit import AuditLog
-from tacit.outsource.curator.desk import Desk
-from tacit.outsource.curator.gate import Gate
 from tacit.outsource.curator.tokens import Tokens
+from tacit.outsource.curator.worker import Worker
 from tacit.outsource.protocol import wire
 from tacit.outsource.protocol.terms import Refused
 
@@ -45,8 +45,8 @@ class HealthCheck:
     every thread of the service with it.
     """
 
-    def __init__(self, curator: Curator, desk: Desk) -> None:
-        self._curator, self._desk = curator, desk
+    def __init__(self, curator: Curator, worker: Worker) -> None:
+        self._curator, self._worker = curator, worker
         self._asked, self._parts = float("-inf"), dict[str, bool]()
         self._turn, self._began = threading.Lock(), 0.0
 
@@ -58,7 +58,7 @@ class HealthCheck:
             self._began = time.monotonic()
             if self._began - self._asked >= 1.0:
                 found = self._curator.reachable()
-                worker = self._desk.works() and not self._desk.fault
+                worker = self._worker.works() and not self._worker.fault
                 is_open = found["state"] and self._curator.stop_time() is None
                 self._parts, self._asked = {**found, "worker": worker, "open": is_open}, time.monotonic()
             return self._parts
@@ -87,12 +87,12 @@ def create_app(
     app = FastAPI(
         title="tacit curator", version="1", description=ABOUT, docs_url=None, redoc_url=None, redirect_slashes=False
     )
-    desk = Desk(curator)
-    health = HealthCheck(curator, desk)
+    worker = Worker(curator)
+    health = HealthCheck(curator, worker)
     audit = AuditLog(curator.append_audit, PATHS)
-    app.state.desk, app.state.health, app.state.audit = desk, health, audit
+    app.state.worker, app.state.health, app.state.audit = worker, health, audit
     app.add_middleware(
-        Gate, tokens=tokens, audit=audit, rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
+        Admission, tokens=tokens, audit=audit, rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
     )
     refusals: dict[int | str, dict[str, Any]] = {
         **{code: {"model": wire.Refusal} for code in (400, 403, 404, 409, 413, 422, 426, 429, 503)},
@@ -144,7 +144,7 @@ def create_app(
     async def queries(query: wire.Query, request: Request) -> Any:
         request.state.audit.update(request=query.request, rows=query.rows[:20], count=len(query.rows))
         try:
-            waiting = asyncio.wrap_future(desk.submit(request.state.who, query.request, query.rows))
+            waiting = asyncio.wrap_future(worker.submit(request.state.who, query.request, query.rows))
             told = await asyncio.wait_for(asyncio.shield(waiting), patience)
         except TimeoutError:
             waiting.add_done_callback(lambda f: f.cancelled() or f.exception())

@@ -20,7 +20,7 @@ import uvicorn
 from tacit.errors import BadInput
 from tacit.outsource.curator import Curator
 from tacit.outsource.curator.app import create_app
-from tacit.outsource.curator.door import Limits, protocol
+from tacit.outsource.curator.connections import Limits, protocol
 from tacit.outsource.curator.tokens import Tokens
 
 PAGE = "127.0.0.1"
@@ -79,7 +79,7 @@ def serve(
                 ready(where, f"http://{PAGE}:{page.getsockname()[1]}/curator")
             with _quiet_end(server):
                 server.run(sockets=[listening, page])
-            app.state.desk.close()
+            app.state.worker.close()
             app.state.audit.close()
     except OSError as error:
         raise BadInput(f"cannot serve on {host}:{port}: {error.strerror or type(error).__name__}") from None
@@ -88,7 +88,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Two doors: TLS, if there is any, is for the network's; and whoever begins it has little time to finish."""
+    """Two sockets: TLS, if there is any, is for the network's; its handshake has a time limit."""
 
     def __init__(self, config: uvicorn.Config, page: socket.socket, seconds: float) -> None:
         super().__init__(config)

@@ -40,7 +40,7 @@ def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
     value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
     about, details = certificate.get("about"), value.details
     title = _title(value, about)
-    outlook = details.get("outlook", {}).get("sentence")
+    expected = details.get("outlook", {}).get("sentence")
     observations = observations_part(value.trials, value.noise or 0.0, value) if value.trials else ""
     parts = render_parts(
         "tuned.html",
@@ -49,7 +49,7 @@ def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
         observations=observations,
         path=_path(details, value.params) if details.get("path") else None,
         hidden=str(details.get("search", "Its observations are private and are not shown")),
-        theory=[*([str(outlook)] if outlook else []), *(str(u["sentence"]) for u in details.get("utility", []))],
+        theory=[*([str(expected)] if expected else []), *(str(u["sentence"]) for u in details.get("utility", []))],
         paid=payment_part(certificate.get("payment"), ledger),
         origin=origin_part(about),
         certificate=certificate,

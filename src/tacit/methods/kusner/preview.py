@@ -8,8 +8,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tacit.methods.basis import premises_of
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.methods.kusner import constants as k
 from tacit.methods.kusner.problem import (
     NEARLY,
@@ -19,7 +18,7 @@ from tacit.methods.kusner.problem import (
     halve_budget,
     state_conditional,
 )
-from tacit.methods.outlook import Forecast, Outlook
+from tacit.methods.privacy_unit import premises_of
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -49,12 +48,12 @@ class ChoiceOutlook:
         return self.regret > NEARLY
 
 
-def choice_scale(case: Case) -> float:
+def choice_scale(case: PlanInput) -> float:
     """The scale of the Gumbel noise in prior sd."""
     return _mechanism(case)[0].scale
 
 
-def foresee_choice(case: Case, algorithm: int = 1) -> ChoiceOutlook:
+def foresee_choice(case: PlanInput, algorithm: int = 1) -> ChoiceOutlook:
     """What the prior says: a draw of it is seen as well as can be, and still hidden by so much noise.
 
     The prior is the one `tacit.tune` has by default, but for its scale: a uniform choice loses the spread.
@@ -70,7 +69,7 @@ def foresee_choice(case: Case, algorithm: int = 1) -> ChoiceOutlook:
     return ChoiceOutlook(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
 
 
-def _mechanism(case: Case) -> tuple[Exponential, k.Constants, FunctionPrior, FiniteSearch]:
+def _mechanism(case: PlanInput) -> tuple[Exponential, k.Constants, FunctionPrior, FiniteSearch]:
     METHODS["kusner1"].check_budget(case.budget)
     listed, _, uniform = _model(case.dimensions, case.candidates)
     p = _search(case, listed[:1])  # one candidate will do: what follows depends on their number alone
@@ -81,11 +80,11 @@ def _mechanism(case: Case) -> tuple[Exponential, k.Constants, FunctionPrior, Fin
     return Exponential(c.choice_sensitivity, budget=Budget.pure(epsilon)), c, prior, p
 
 
-def _search(case: Case, listed: list[dict[str, float]]) -> FiniteSearch:
+def _search(case: PlanInput, listed: list[dict[str, float]]) -> FiniteSearch:
     return FiniteSearch("kusner1", Task(case.objective(), case.space(), case.budget, case.trials), listed)
 
 
-def _score_noise(case: Case, c: k.Constants, prior: FunctionPrior) -> float | None:
+def _score_noise(case: PlanInput, c: k.Constants, prior: FunctionPrior) -> float | None:
     if case.candidates * case.trials > MOST_GAIN:
         return None
     points = _search(case, _model(case.dimensions, case.candidates)[0]).points
@@ -97,14 +96,14 @@ def _score_noise(case: Case, c: k.Constants, prior: FunctionPrior) -> float | No
 @lru_cache(maxsize=16)
 def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Array, float]:
     """Candidates, draws of the default prior (candidates, draws), and what a uniform choice loses, in prior sd."""
-    case = Case(1, 1, dimensions, Budget.gdp(1.0), 1.0)
+    case = PlanInput(1, 1, dimensions, Budget.gdp(1.0), 1.0)
     listed = case.space().params(np.random.default_rng(0).random((candidates, dimensions)))
     p = _search(case, listed)
     f = k.prior_draws(FunctionPrior.of(p, "matern52", None, None, None).kernel, p.points)
     return listed, f, float((f.max(axis=0) - f).mean())
 
 
-def _outlook(case: Case, *, algorithm: int) -> Outlook:
+def _preview(case: PlanInput, *, algorithm: int) -> Preview:
     method, made = f"kusner{algorithm}", foresee_choice(case, algorithm)
     score, note = None, "chooses as Algorithm 1 does; its score needs the constants A and tau of a function class"
     if algorithm == 1:
@@ -115,7 +114,7 @@ def _outlook(case: Case, *, algorithm: int) -> Outlook:
             f"{made.sensitivity:.3g} prior sd. At best it loses {100 * made.regret:.3g}% of what choosing blindly "
             "loses; more records hardly help"
         )
-    return Outlook(
+    return Preview(
         method,
         made.guarantee,
         case.trials,
@@ -129,7 +128,7 @@ def _outlook(case: Case, *, algorithm: int) -> Outlook:
     )
 
 
-def _lipschitz_outlook(case: Case) -> Outlook:
+def _lipschitz_preview(case: PlanInput) -> Preview:
     """Algorithm 3: what can be said without its Lipschitz constant."""
     epsilon = case.budget.pure_epsilon()
     source = "Kusner et al. 2015, Corollary 4, for a tacit.RegularisedClassifier"
@@ -141,9 +140,9 @@ def _lipschitz_outlook(case: Case) -> Outlook:
         f"records lowers, and {most:.3g}. With losses of your own it holds only if L and convexity are true",
     )
     why = "" if case.dimensions == 1 else f"tunes one parameter, a regularisation strength, not {case.dimensions}"
-    return Outlook("kusner3", guarantee, case.trials, {"method": "kusner3"}, notes=notes, unavailable=why)
+    return Preview("kusner3", guarantee, case.trials, {"method": "kusner3"}, notes=notes, unavailable=why)
 
 
-KUSNER1 = (Forecast("kusner1", partial(_outlook, algorithm=1), "kusner1", choice_scale),)
-KUSNER2 = (Forecast("kusner2", partial(_outlook, algorithm=2), "kusner1", choice_scale),)
-KUSNER3 = (Forecast("kusner3", _lipschitz_outlook),)
+KUSNER1 = (Forecast("kusner1", partial(_preview, algorithm=1), "kusner1", choice_scale),)
+KUSNER2 = (Forecast("kusner2", partial(_preview, algorithm=2), "kusner1", choice_scale),)
+KUSNER3 = (Forecast("kusner3", _lipschitz_preview),)

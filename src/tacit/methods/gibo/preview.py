@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.methods.case import Case
+from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.gibo import GradientSearch
 from tacit.methods.gibo.design import DescentSettings, Designs, shares
-from tacit.methods.outlook import Forecast, Outlook, would_refuse
 from tacit.methods.task import Task
 from tacit.space import Float, Space
 
@@ -41,7 +40,7 @@ def gibo_defaults() -> str:
     return hashlib.sha256(json.dumps(both, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -> Outlook:
+def _preview(name: str, case: PlanInput, *, steps: int, options: Mapping[str, Any]) -> Preview:
     space, d = case.space(), case.dimensions
     settings = DescentSettings.of(options, case.bounds, space)
 
@@ -55,7 +54,7 @@ def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -
     more = (f", {places} for the start" if places else "") + (f", {scores} for the score" if scores else "")
     far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
     taken = f"{steps} step{'' if steps == 1 else 's'} of {each} evaluations"
-    return Outlook(
+    return Preview(
         name,
         p.guarantee(),
         steps * each + places + scores,
@@ -69,12 +68,12 @@ def _outlook(name: str, case: Case, *, steps: int, options: Mapping[str, Any]) -
     )
 
 
-def _usual(case: Case) -> Outlook:
-    return _outlook("gibo", case, steps=case.trials, options={})
+def _usual(case: PlanInput) -> Preview:
+    return _preview("gibo", case, steps=case.trials, options={})
 
 
-def _few(case: Case) -> Outlook:
-    return _outlook("gibo_few", case, steps=few_steps(case.trials, case.dimensions), options=FEW)
+def _few(case: PlanInput) -> Preview:
+    return _preview("gibo_few", case, steps=few_steps(case.trials, case.dimensions), options=FEW)
 
 
 FORECASTS = (

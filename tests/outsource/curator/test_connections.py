@@ -19,7 +19,7 @@ import pytest
 from outsource_parts import Served, some_rows
 
 from tacit.errors import TacitError
-from tacit.outsource.curator.door import Limits
+from tacit.outsource.curator.connections import Limits
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.modeler.client import Client
 from tacit.outsource.protocol.terms import Answer
@@ -227,7 +227,7 @@ def test_who_does_not_read_what_was_asked_for_is_not_waited_for(deaf: Any) -> No
 
 
 def test_one_modeler_cannot_hold_all_connections(deaf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.outsource.curator.gate.AT_ONCE", 2)
+    monkeypatch.setattr("tacit.outsource.curator.admission.AT_ONCE", 2)
     served, connect = deaf()
     stalled = [connect() for _ in range(2)]
     assert all(opened.recv(12) == b"HTTP/1.1 200" for opened in stalled)

@@ -19,7 +19,7 @@ Key = tuple[str, str, tuple[int, ...]]
 Waiting = tuple[Key, Future[list[Answer]]]
 
 
-class Desk:
+class Worker:
     """Takes requests in order, many to a commit; whoever repeats one that is waiting waits with it.
 
     Edges. Of one modeler so many requests wait; one more is refused until one of them is answered. Whatever an

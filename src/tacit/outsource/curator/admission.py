@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.errors import TacitError
 from tacit.outsource.curator.audit import AuditLog
-from tacit.outsource.curator.door import group_address
+from tacit.outsource.curator.connections import group_address
 from tacit.outsource.curator.tokens import CURATOR, Tokens
 from tacit.outsource.protocol.terms import PROTOCOL
 from tacit.outsource.protocol.wire import HEADER
@@ -50,7 +50,7 @@ class Bucket:
         return level + (self.clock() - last) * self.rate < 1
 
 
-class Gate:
+class Admission:
     """ASGI middleware. Checks, in this order: role, token, rate, protocol, size of the body; then lets in.
 
     A token that is wrong or revoked gets 401 and an empty body. What only the curator may see is not there (404) for

@@ -58,7 +58,7 @@ class Limits:
         return cls(min(1000, room // 2), min(400, room // 4), min(200, room // 5), proxies=proxies)
 
 
-class Door:
+class Connections:
     """The connections of one service, those that wait in the order in which they began to."""
 
     def __init__(self, limits: Limits) -> None:
@@ -101,9 +101,9 @@ class Door:
 
 
 class Guarded(H11Protocol):
-    """uvicorn's connection, watched by a door."""
+    """uvicorn's connection, counted with the others."""
 
-    door: Door
+    pool: Connections
     asked = False
     address = ""
     _late: asyncio.TimerHandle | None = None
@@ -111,27 +111,27 @@ class Guarded(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
-        self.address = host if host in self.door.limits.proxies else group_address(host)
+        self.address = host if host in self.pool.limits.proxies else group_address(host)
         self._watch()
-        self.door.enter(self)
+        self.pool.enter(self)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self.asked = True
             self._unwatch()
-            self.door.serve(self)
+            self.pool.serve(self)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self.transport.is_closing() and self._is_waiting():
-            self._watch(self.door.limits.stalled if self.flow.write_paused else None)
-            self.door.wait(self)
+            self._watch(self.pool.limits.stalled if self.flow.write_paused else None)
+            self.pool.wait(self)
 
     def pause_writing(self) -> None:
         """Whoever asks for the table and does not read it holds a connection; not for ever."""
         super().pause_writing()
-        self._watch(self.door.limits.stalled)
+        self._watch(self.pool.limits.stalled)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -139,13 +139,13 @@ class Guarded(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
-        self.door.leave(self)
+        self.pool.leave(self)
         super().connection_lost(exc)
 
     def drop(self) -> None:
         """Close without a word: whoever is there sent no request, or does not listen."""
         self._unwatch()
-        self.door.leave(self)
+        self.pool.leave(self)
         self.transport.abort()
 
     def _is_waiting(self) -> bool:
@@ -153,7 +153,7 @@ class Guarded(H11Protocol):
 
     def _watch(self, seconds: float | None = None) -> None:
         self._unwatch()
-        self._late = self.loop.call_later(seconds or self.door.limits.seconds, self.drop)
+        self._late = self.loop.call_later(seconds or self.pool.limits.seconds, self.drop)
 
     def _unwatch(self) -> None:
         if self._late is not None:
@@ -162,5 +162,5 @@ class Guarded(H11Protocol):
 
 
 def protocol(limits: Limits) -> type[Any]:
-    """uvicorn's protocol class with a door of its own."""
-    return type("GuardedHere", (Guarded,), {"door": Door(limits)})
+    """uvicorn's protocol class with connections of its own."""
+    return type("GuardedHere", (Guarded,), {"pool": Connections(limits)})

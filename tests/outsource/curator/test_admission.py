@@ -69,7 +69,7 @@ def test_health_is_told_while_a_look_at_the_state_hangs(
 
 def test_requests_that_wait_are_bounded_for_each_modeler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever has a token fills the memory while one evaluation takes hours."""
-    monkeypatch.setattr("tacit.outsource.curator.desk.EACH", 3)
+    monkeypatch.setattr("tacit.outsource.curator.worker.EACH", 3)
     go, rows = threading.Event(), some_rows(20)
 
     def evaluate(row: object) -> float:
