@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks import Figure
-from tacit.gp.exact import GaussianProcess
-from tacit.gp.kernels import RBF
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.outsource.modeler import Modeler, Prior
 from tacit.outsource.protocol.terms import Answer, Published
@@ -79,25 +77,19 @@ def as_it_is(p: Problem, seed: int) -> tuple[np.ndarray, float]:
 Search = Callable[[np.ndarray, float, Problem, int, int], np.ndarray]
 
 
-def ours(table: np.ndarray, noise: float, p: Problem, trials: int, seed: int) -> np.ndarray:
+def ours(table: np.ndarray, noise: float, p: Problem, trials: int, seed: int, repeat_rows: bool = False) -> np.ndarray:
     """The rows that our modeler asks for, each once, after a first one at random."""
     source = Given(table, noise, p.values)
     start = [Answer(i, float(p.values[i])) for i in first(len(table), seed)]
     source.answers = lambda: list(start)  # type: ignore[method-assign]
-    return np.array([a.row for a in Modeler(source, prior=p.prior, seed=seed).run(trials).answers])
+    return np.array(
+        [a.row for a in Modeler(source, prior=p.prior, seed=seed, repeat_rows=repeat_rows).run(trials).answers]
+    )
 
 
 def as_written(table: np.ndarray, noise: float, p: Problem, trials: int, seed: int) -> np.ndarray:
-    """The rows that Algorithm 2 of the paper asks for, line by line: the same row may be asked again, and often is."""
-    n, kernel = len(table), RBF((p.prior.lengthscale,) * table.shape[1], p.prior.variance)
-    gp = GaussianProcess(kernel, noise=p.prior.noise, mean=p.prior.mean, candidates=table)
-    asked = first(n, seed)
-    gp.append_candidate(asked[0], float(p.values[asked[0]]))
-    for t in range(2, trials + 1):
-        beta = 2 * math.log(n * t**2 * math.pi**2 / (6 * 0.025))
-        asked.append(int(np.argmax(gp.mean + math.sqrt(beta) * np.sqrt(gp.variance))))
-        gp.append_candidate(asked[-1], float(p.values[asked[-1]]))
-    return np.array(asked)
+    """The rows that Algorithm 2 of the paper asks for: the same row may be asked again, and often is."""
+    return ours(table, noise, p, trials, seed, repeat_rows=True)
 
 
 def first(n: int, seed: int) -> list[int]:

@@ -24,6 +24,7 @@ def test_public_numbers_are_enough_and_no_file_is_read_or_written() -> None:
     assert said.code == 0, said.err
     assert said.out.startswith("200 made-up rows, spread evenly, 2 columns, 12 queries, epsilon 3, delta 1e-06")
     assert "Nothing was published and nothing was spent." in said.out
+    assert "would take r =" not in said.out  # no rank leaves the singular values of so small a table as they are
     assert "column 1 ±3.09, column 2 ±1.54" in said.err
     assert "depend on your rows" not in said.err
     assert list(Path().iterdir()) == []
@@ -34,11 +35,17 @@ def test_rows_are_tried_without_their_answers_and_the_figures_are_said_to_depend
     first = run(*words, "--json")
     assert "these figures depend on your rows" in first.err
     assert (first.json["rows"], first.json["columns"], first.json["looked_at_rows"]) == (50, 2, True)
-    assert [o["informative"] for o in first.json["outcomes"]] == [1, 2]
+    assert [(o["informative"], o["smooth"]) for o in first.json["outcomes"]] == [(1, 0.3), (1, 0.1), (2, 0.3), (2, 0.1)]
     assert set(first.json["noise_of_columns"]) == {"a", "b"}
     Path("rows.csv").write_text(Path("rows.csv").read_text().replace("9999", "0"))
     assert run(*words, "--json").json == first.json  # an answer has no say
     assert [p.name for p in Path().iterdir()] == ["rows.csv"]
+
+
+def test_the_rank_of_the_published_projection_is_said_where_there_is_one() -> None:
+    words = ["curator", "try", "--count", "5000", "--widths", "50000,50000", "--scale", "1,1", "--queries", "2"]
+    said = run(*words, "--surfaces", "1", "--informative", "1", "--smooth", "0.5", "--json")
+    assert said.json["rank"] > 100
 
 
 def test_private_answers_are_tried_with_their_noise() -> None:

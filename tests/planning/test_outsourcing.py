@@ -80,7 +80,9 @@ def test_the_same_seed_tries_the_same_and_nothing_is_drawn_elsewhere(monkeypatch
 
 
 def outcome(found: float, random: float, error: float, without: float = 1.0) -> Outcome:
-    return Outcome(3, RowScore(found, 1, 0), RowScore(without, 1, 0), RowScore(random, 9, 0), found - random, error)
+    return Outcome(
+        3, 0.3, RowScore(found, 1, 0), RowScore(without, 1, 0), RowScore(random, 9, 0), found - random, error
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def outcome(found: float, random: float, error: float, without: float = 1.0) -> 
 )
 def test_a_verdict_compares_with_random_rows_and_knows_its_error(made: Outcome, says: str) -> None:
     assert made.verdict == says
-    tried = TableTrial(9, 4, 5, 1.0, (0.1,), 0.0, 2, 0.3, 5, (made,))
+    tried = TableTrial(9, 4, 5, 1.0, (0.1,), 0.0, 2, 5, 0, (made,))
     advice = {
         "helps": "helps where 3 of the 4",
         "random": "Publish no table",
@@ -116,3 +118,31 @@ def test_what_cannot_be_tried_is_refused() -> None:
         count_informative(np.array([[1.0, 5.0], [2.0, 5.0]]), [2])
     assert count_informative(np.array([[1.0, 5.0], [2.0, 5.0]])) == [1]
     assert len(made_up_rows(10**6, (1.0,))) == outsourcing.MOST_ROWS
+
+
+def test_one_far_row_does_not_make_the_answers_smooth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers change over a share of what the rows spread, whatever the width of the table."""
+    lengths, surface = [], outsourcing._surface
+
+    def spy(points: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        lengths.append(40.0 / np.ptp(points[:400], axis=0).max())
+        return surface(points, generator)
+
+    monkeypatch.setattr(outsourcing, "_surface", spy)
+    rows = made_up_rows(400, (40.0, 40.0))
+    for X in (rows, np.vstack([rows, [4000.0, 4000.0]])):
+        try_out(X, **{**TERMS, "surfaces": 1}, informative=[2], smooth=0.1)
+    evenly, far = lengths
+    assert evenly == pytest.approx(4.0, rel=0.03)
+    assert far < 80.0  # a tenth of the width would be 400, and every answer nearly a plane
+
+
+def test_what_is_said_holds_for_every_length_that_was_tried() -> None:
+    tried = try_out(made_up_rows(400, (40.0,) * 3), epsilon=3.0, delta=1e-4, queries=20, surfaces=3, informative=[3])
+    assert [o.smooth for o in tried.outcomes] == [0.3, 0.1]
+    assert tried[3] == min(tried.outcomes, key=lambda o: o.better)
+    assert tried.outcomes[0].without_noise.gain > tried.outcomes[1].without_noise.gain  # rough answers hide their best
+    for o in tried.outcomes:
+        assert o.low <= o.found.gain <= o.high
+    both = [outcome(0.95, 0.75, 0.03), outcome(0.76, 0.75, 0.01)]
+    assert "only if answers change" in TableTrial(9, 4, 5, 1.0, (0.1,), 0.0, 2, 5, 0, tuple(both)).advice

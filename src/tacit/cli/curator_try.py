@@ -35,7 +35,9 @@ def try_command(
         str | None, typer.Option(help="How many columns carry the answer, commas between; 1,2,3,5 and all.")
     ] = None,
     surfaces: Annotated[int, typer.Option(help="Made-up surfaces for each of these.")] = 8,
-    smooth: Annotated[float, typer.Option(help="Over which share of a column's width answers change.")] = 0.3,
+    smooth: Annotated[
+        str, typer.Option(help="Over which shares of a column's spread answers may change, commas between.")
+    ] = "0.3,0.1",
     seed: Annotated[int, typer.Option(help="Of what is made up.")] = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -65,13 +67,16 @@ def try_command(
         remark(LOOKED, quiet)
     X = made_up_rows(values[0], values[1], seed) if isinstance(values, tuple) else values
     ks = [int(k) for k in split_numbers(informative) or ()] or None
-    total = surfaces * len(count_informative(X, ks))
+    lengths = split_numbers(smooth) or []
+    total = surfaces * len(lengths) * len(count_informative(X, ks))
     with progress_bar("surfaces", total, wanted=not (quiet or as_json)) as advance:
-        trial = try_out(X, **terms, informative=ks, surfaces=surfaces, smooth=smooth, seed=seed, progress=advance)
+        trial = try_out(X, **terms, informative=ks, surfaces=surfaces, smooth=lengths, seed=seed, progress=advance)
     of = "made-up rows, spread evenly" if widths else "of your rows"
     price = f"epsilon {epsilon:g}, delta {terms['delta']:g}"
     head = f"{trial.rows} {of}, {trial.columns} columns, {trial.queries} queries, {price}; {surfaces} made-up surfaces"
     lines = [f"{head} each.", "", str(trial), "", LEGEND.format(rows=trial.rows), trial.advice]
+    if trial.rank:
+        lines.append(f"The published projection, which protects nothing here: its authors would take r = {trial.rank}.")
     document = {**trial.to_json(), "epsilon": epsilon, "delta": terms["delta"], "noise_of_columns": seen.columns}
     document |= {"advice": trial.advice, "looked_at_rows": widths is None}
     print_result(document, as_json, "\n".join([*lines, "Nothing was published and nothing was spent."]))

@@ -2,7 +2,10 @@
 
     X   rows (n, d) after the public scaling         Z   the table a modeler would see, with simulated noise
     f   a made-up answer for each row: a draw of a Gaussian process over k of the d columns, from 0 to 1
-    q   queries                                      l   its length-scale, as a share of the width of a column
+    l   its length-scale, as a share of the spread of a column: of sqrt(12) standard deviations, at most the width
+
+How fast real answers change is not known, and it decides what is found: two lengths are tried, and what is said holds
+for both. The spread, not the width: one far row would make all answers smooth where the other rows are.
 
 No answer of the private rows is looked at, nothing is drawn for release, nothing is charged. ``made_up_rows`` takes
 public numbers alone. With the rows themselves the figures depend on them: they are for whoever may see the rows.
@@ -10,6 +13,7 @@ public numbers alone. With the rows themselves the figures depend on them: they 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, positive, type_and_shape
+from tacit.outsource.curator.projection_bounds import largest_rank, smallest_singular_value
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.transform import NoisyProjection
 from tacit.outsource.modeler import Modeler
@@ -29,7 +34,7 @@ from tacit.privacy.noise import Simulation
 Array = npt.NDArray[np.float64]
 MOST_ROWS = 5000  # simulated; a larger table is tried on a part of it
 INFORMATIVE = (1, 2, 3, 5)  # columns that carry the answer, and all of them
-SMOOTH = 0.3
+SMOOTH = (0.3, 0.1)
 BATCH = 5
 FEATURES = 256
 ENOUGH = 0.95  # gain of random rows that leaves nothing to search for
@@ -50,11 +55,14 @@ class Outcome:
     """Answers that depend on so many columns: what is found in the noisy table, without noise, and at random."""
 
     informative: int
+    smooth: float
     found: RowScore
     without_noise: RowScore
     random: RowScore
     better: float  # mean gain over random rows
     error: float  # its standard error
+    low: float = 0.0  # the worst and the best gain of a surface: real answers are one surface
+    high: float = 1.0
 
     @property
     def verdict(self) -> str:
@@ -78,30 +86,39 @@ class TableTrial:
     shares: tuple[float, ...]  # the same as a share of each column's width
     answer_noise: float  # as a share of the width of the answers' bounds
     surfaces: int
-    smooth: float
     batch: int
+    rank: int  # the largest that leaves the singular values of these rows as they are, for the published projection
     outcomes: tuple[Outcome, ...]
 
     def __getitem__(self, informative: int) -> Outcome:
-        return next(o for o in self.outcomes if o.informative == informative)
+        """Of the lengths over which answers may change, the one at which the table helps least."""
+        return min((o for o in self.outcomes if o.informative == informative), key=lambda o: o.better)
 
     def __str__(self) -> str:
         lines = [
-            f"{'columns that':17}{'with this table':>24}{'without noise':>24}{'random rows':>24}",
-            f"{'carry the answer':17}" + f"{'gain    rank  best':>24}" * 3,
+            f"{'columns that':15}{'over a share':>14}{'with this table':>36}{'without noise':>20}{'random rows':>20}",
+            f"{'carry the answer':15}{'of the spread':>14}{'gain (of surfaces)   rank  best':>35}"
+            + f"{'gain  rank  best':>20}" * 2,
         ]
         for o in self.outcomes:
-            cells = "".join(f"{s.gain:10.2f}{s.rank:8.0f}{s.best:6.0%}" for s in (o.found, o.without_noise, o.random))
-            lines.append(f"{o.informative:<17}{cells}   {o.verdict}")
+            spread = f"{o.found.gain:.2f} ({o.low:.2f} to {o.high:.2f})"
+            cells = f"{spread:>24}{o.found.rank:6.0f}{o.found.best:6.0%}"
+            cells += "".join(f"{s.gain:8.2f}{s.rank:6.0f}{s.best:6.0%}" for s in (o.without_noise, o.random))
+            lines.append(f"{o.informative:<15}{o.smooth:14g}{cells}   {o.verdict}")
         return "\n".join(lines)
 
     @property
     def advice(self) -> str:
         """When outsourcing helps at this noise, in a sentence."""
-        helping = [o.informative for o in self.outcomes if o.verdict.startswith("helps")]
-        if helping:
-            listed = ", ".join(map(str, helping))
-            return f"At this noise outsourcing helps where {listed} of the {self.columns} columns carry the answer."
+        verdicts = {
+            k: [o.verdict for o in self.outcomes if o.informative == k] for k in {o.informative for o in self.outcomes}
+        }
+        always = [k for k, said in sorted(verdicts.items()) if all(v.startswith("helps") for v in said)]
+        sometimes = [k for k, said in sorted(verdicts.items()) if any(v.startswith("helps") for v in said)]
+        if listed := ", ".join(map(str, always or sometimes)):
+            unless = "" if always else ", and only if answers change over the lengths for which the table says so"
+            columns = f"where {listed} of the {self.columns} columns carry the answer"
+            return f"At this noise outsourcing helps {columns}{unless}."
         if all(o.random.gain >= ENOUGH for o in self.outcomes):
             return f"Random rows do: the best of {self.queries} is about as good as the best of all. Publish no table."
         return (
@@ -136,7 +153,7 @@ def try_out(
     queries: int = 50,
     informative: Sequence[int] | None = None,
     surfaces: int = 8,
-    smooth: float = SMOOTH,
+    smooth: float | Sequence[float] = SMOOTH,
     batch: int = BATCH,
     seed: int = 0,
     progress: Callable[[], None] | None = None,
@@ -144,6 +161,8 @@ def try_out(
     """Search made-up answers over these rows as a modeler would, with the noise of this epsilon.
 
     Guarantee. None is needed for made-up rows; with private rows the result is private, like the rows.
+    ``smooth`` is the length over which answers change, as a share of each column's spread, or several such.
+
     Edges. Of more than 5,000 rows a random part is searched. The modeler learns the
     length-scales as `tacit modeler run` does, but asks for ``batch`` rows at a time, which is quicker to try: one at a
     time finds as much or more. Made-up answers span their bounds.
@@ -171,16 +190,17 @@ def try_out(
     ks = count_informative(X, informative)
     scaled = X / made.divisor
     widths = np.ptp(scaled, axis=0)
+    spreads = np.minimum(widths, math.sqrt(12) * scaled.std(axis=0))  # of evenly spread rows, the width
     usable = np.flatnonzero(widths > 0)
+    lengths = [positive("smooth", s) for s in (smooth if isinstance(smooth, Sequence) else [smooth])]
     asked = min(count("queries", queries), n)
     loud = 0.0 if answers is None else 1.0 / answers.budget.mu()
-    positive("smooth", smooth)
     outcomes = []
-    for k in ks:
+    for k, length in itertools.product(ks, lengths):
         cells = np.empty((3, count("surfaces", surfaces), 3))  # how, surface, what of it
         for at in range(surfaces):
             chosen = generator.choice(usable, k, replace=False)
-            f = _surface(scaled[:, chosen] / (smooth * widths[chosen]), generator)
+            f = _surface(scaled[:, chosen] / (length * spreads[chosen]), generator)
             Z = np.concatenate(list(made.blocks(X)))
             for how, (table, noise) in enumerate(((Z, made.scale_of_noise), (scaled, 0.0))):
                 source = _MadeUp(table, f, noise, made, loud if how == 0 else 0.0, generator)
@@ -192,9 +212,11 @@ def try_out(
         over = cells[0, :, 0] - cells[2, :, 0]
         error = float(over.std(ddof=1) / math.sqrt(surfaces)) if surfaces > 1 else math.inf
         scores = [RowScore(float(c[:, 0].mean()), float(np.median(c[:, 1])), float(c[:, 2].mean())) for c in cells]
-        outcomes.append(Outcome(k, scores[0], scores[1], scores[2], float(over.mean()), error))
+        ends = float(cells[0, :, 0].min()), float(cells[0, :, 0].max())
+        outcomes.append(Outcome(k, length, scores[0], scores[1], scores[2], float(over.mean()), error, *ends))
+    rank = largest_rank(smallest_singular_value(scaled), epsilon=epsilon, delta=delta)
     shares = tuple(float(made.scale_of_noise / w) if w > 0 else math.inf for w in widths)
-    return TableTrial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, smooth, batch, tuple(outcomes))
+    return TableTrial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, batch, rank, tuple(outcomes))
 
 
 def _find(source: _MadeUp, queries: int, batch: int, seed: int) -> int:

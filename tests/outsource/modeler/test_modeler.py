@@ -9,6 +9,7 @@ import pytest
 from outsource_parts import Given, hill, some_rows
 
 from tacit.errors import BadInput
+from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
 from tacit.outsource.modeler import Modeler, Prior, _Search
 from tacit.outsource.modeler.noisy_inputs import expected_kernel, places
@@ -63,6 +64,29 @@ def test_beta_and_the_choice_are_those_of_the_paper() -> None:
         score = mean + math.sqrt(beta) * sd
         score[asked[:t]] = -np.inf
         assert asked[t] == int(np.argmax(score))
+
+
+def test_rows_may_be_asked_again_as_algorithm_2_has_it() -> None:
+    rows = some_rows(40)
+    prior, values = Prior(40.0, noise=0.5), hill(rows)
+    source = Given(rows, values)
+    source.history = [Answer(3, float(values[3]))]
+    found = Modeler(source, prior=prior, repeat_rows=True).run(20)
+    gp = GaussianProcess(RBF((40.0, 40.0)), noise=0.5, candidates=rows)
+    expected = [3]
+    gp.append_candidate(3, float(values[3]))
+    for t in range(2, 21):  # lines 2 to 7 of the paper
+        beta = 2 * math.log(40 * t**2 * math.pi**2 / (6 * 0.025))
+        expected.append(int(np.argmax(gp.mean + math.sqrt(beta) * np.sqrt(gp.variance))))
+        gp.append_candidate(expected[-1], float(values[expected[-1]]))
+    assert [answer.row for answer in found.answers] == expected
+    assert len(set(expected)) < 20
+    values = values.copy()
+    values[expected[1]] = np.nan
+    once = Modeler(Given(rows, values), prior=prior, repeat_rows=True).run(20)
+    assert [a.row for a in once.answers].count(expected[1]) <= 1, "what cannot be evaluated is not asked again"
+    with pytest.raises(BadInput, match="repeats its noisy answers"):
+        Modeler(Given(rows, hill(rows), answer_noise=0.1), repeat_rows=True).run(3)
 
 
 @pytest.mark.parametrize("prior", [Prior(8.0), None], ids=["known", "fitted"])

@@ -87,8 +87,9 @@ class Modeler:
     hyperparameters are fitted to the answers as they come. ``explore`` multiplies sqrt(beta).
 
     Follows. Kharkovskii2020, Algorithm 2: beta_t = 2 log(n t^2 pi^2 / (6 delta')), argmax mean + sqrt(beta_t) sd.
-    Differs. The process knows that the table is noisy, and how much (``noisy_inputs``); a row is asked once; a batch is
-    chosen by appending each choice at its mean (GP-BUCB: Desautels, Krause and Burdick 2014).
+    Differs. The process knows that the table is noisy, and how much (``noisy_inputs``); a row is asked once, unless
+    ``repeat_rows`` says that it may be asked again, as published; a batch is chosen by appending each choice at its
+    mean (GP-BUCB: Desautels, Krause and Burdick 2014).
     Edges. Answers given before are fetched first: a modeler that died goes on where it was. Rows that cannot be
     evaluated are skipped. Once every row was asked, or the curator answers no more, it ends with the best it has.
     """
@@ -104,6 +105,7 @@ class Modeler:
         explore: float = 1.0,
         delta: float = 0.025,
         aware: bool = True,
+        repeat_rows: bool = False,
         seed: int = 0,
         progress: Callable[[int, Answer], None] | None = None,
         token: str | None = None,
@@ -119,12 +121,18 @@ class Modeler:
         self.sign = 1.0 if choice("direction", direction, ("maximize", "minimize")) == "maximize" else -1.0
         self.batch, self.startup = count("batch", batch), count("startup", startup)
         self.explore, self.delta = positive("explore", explore), probability("delta", delta)
-        self.aware, self.generator = aware, np.random.default_rng(count("seed", seed, least=0))
+        self.aware, self.repeat_rows = aware, repeat_rows
+        self.generator = np.random.default_rng(count("seed", seed, least=0))
 
     def run(self, trials: int) -> Found:
         """Ask until ``trials`` rows have been answered, those of earlier runs included; the best of them."""
         trials = count("trials", trials)
         terms = self.source.published()
+        if self.repeat_rows and terms.answer_noise:
+            raise BadInput(
+                "repeat_rows counts every answer as new, and this curator repeats its noisy answers: leave it out. "
+                "No row was asked"
+            )
         search = _Search(self, terms, self.source.table())
         told = self.source.answers()
         for answer in told:
@@ -169,7 +177,7 @@ class _Search:
         self.points = known.means / self.width
         self.rows: list[int] = []
         self.values: list[float] = []
-        self.asked = np.zeros(self.n, dtype=bool)
+        self.asked = np.zeros(self.n, dtype=bool)  # and not to be asked again
         self.gp: GaussianProcess | None = None
         self.fitted: FittedModel | None = None
         self.own = 0.0
@@ -183,7 +191,7 @@ class _Search:
             raise Unreachable(f"an answer is for a row that the table does not have: there are {self.n}")
         if self.asked[answer.row]:
             return
-        self.asked[answer.row] = True
+        self.asked[answer.row] = answer.value is None or not self.m.repeat_rows
         if answer.value is None:
             return
         self.rows.append(answer.row)
