@@ -122,7 +122,7 @@ class Tuned:
         if self.score is None or self.reading.baseline is None:
             return ""
         better = (self.score - self.reading.baseline) * (1 if self.reading.higher else -1)
-        wide = max([w for _, w in self.intervals()], default=0.0)
+        wide = math.hypot(max([w for _, w in self.intervals()], default=0.0), self.reading.baseline_reach)
         return "" if better > wide else ". The model is not shown to be better"
 
     def __str__(self) -> str:
@@ -134,9 +134,9 @@ class Tuned:
             lines.append(f"  {self.metric:{width}}  {self.score:.4g}")
             lines += [f"  {'':{width}}  ± {wide:.2g} (95%): {what}" for what, wide in self.intervals()]
             if self.reading is not None and self.reading.baseline is not None:
-                lines.append(
-                    f"  {'to beat':{width}}  {self.reading.baseline:.4g}: {self.reading.baseline_of}{self._against}"
-                )
+                off = f" ± {self.reading.baseline_reach:.2g}" if self.reading.baseline_reach else ""
+                constant = f"{self.reading.baseline:.4g}{off}: {self.reading.baseline_of}"
+                lines.append(f"  {'to beat':{width}}  {constant}{self._against}")
             if self.reading is not None and self.reading.about:
                 lines.append(f"  {self.metric}: {self.reading.about}")
         if limit:

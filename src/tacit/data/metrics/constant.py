@@ -22,8 +22,8 @@ def read_against_constant(
     >>> import tacit
     >>> metric = tacit.metrics.find("error")
     >>> made = read_against_constant(metric.reading(10), metric, np.array([0, 0, 0, 1]), 2)
-    >>> made.baseline, made.baseline_of
-    (0.25, 'always the most frequent class, on the training rows')
+    >>> made.baseline, round(made.baseline_reach, 3), made.baseline_of
+    (0.25, 0.424, 'always the most frequent class, on the training rows')
     """
     if metric.pairs:
         return replace(reading, baseline=0.5, baseline_of="no order at all")
@@ -39,10 +39,12 @@ def read_against_constant(
         constant, said = np.tile(rates, (len(answers), 1)), "always the shares of the classes"
     else:
         constant, said = np.full(len(answers), metric.best_constant(answers)), "always the same number, the best one"
-    loss = float(metric.measure(constant, answers, owners).mean())
+    losses = metric.measure(constant, answers, owners)
+    loss, off = float(losses.mean()), 1.96 * float(losses.std()) / len(losses) ** 0.5
     said += ", on the training rows"
     if metric.reads == "numbers" and metric.losses is not None:
         (low, high), each = metric.known_bounds(), metric.losses(constant, answers)
         clipped = 100 * float(np.mean((each < low) | (each > high)))
         said += f"; losses are clipped at the bounds [{low:g}, {high:g}], of these {clipped:.3g}%"
-    return replace(reading, baseline=metric.shown.read(loss), baseline_of=said)
+    shown = metric.shown
+    return replace(reading, baseline=shown.read(loss), baseline_reach=shown.reach(loss, off), baseline_of=said)

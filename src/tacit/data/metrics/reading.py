@@ -26,7 +26,8 @@ class Reading:
     """The metric is offset + factor * loss, or the root of the loss.
 
     ``spread`` is the relative standard deviation of the factor, where it rests on class rates that other rows showed.
-    ``baseline`` is what a constant prediction scores, where it is known, and ``baseline_of`` which, and on what.
+    ``baseline`` is what a constant prediction scores, where it is known, ``baseline_reach`` the half-width of its 95%
+    interval for new data, and ``baseline_of`` which it is, and on what rows.
 
     >>> Reading("accuracy", 1.0, -1.0, higher=True).read(0.25)
     0.75
@@ -44,6 +45,7 @@ class Reading:
     about: str = ""  # what it rests on
     baseline: float | None = None
     baseline_of: str = ""
+    baseline_reach: float = 0.0
 
     def read(self, loss: float) -> float:
         """The metric at a mean loss."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from tacit.charts.lines import falling_line, spark, trace
+from tacit.data.metrics.reading import clip_interval
 from tacit.errors import article
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
@@ -77,9 +78,11 @@ def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: dict[str
         rows.append((value.metric, format_interval(score, value.interval)))
     verdict = UNKNOWN if score is not None else Worth(None, "Not known: no score was paid for.")
     if reading is not None and reading.baseline is not None and score is not None:
-        rows.append(("without a model", number(reading.baseline)))
+        off = reading.baseline_reach
+        ends = clip_interval(reading.baseline, off, reading.possible) if off else None
+        rows.append(("without a model", format_interval(reading.baseline, ends)))
         verdict = compare_with_baseline(
-            (score, half_width or 0.0), (reading.baseline, 0.0), higher=reading.higher, of=reading.baseline_of
+            (score, half_width or 0.0), (reading.baseline, off), higher=reading.higher, of=reading.baseline_of
         )
     rows += [(name, number(v, 5)) for name, v in value.params.items()]
     widths = "; ".join(f"± {wide:.2g} {what}" for what, wide in intervals)
