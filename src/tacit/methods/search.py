@@ -298,7 +298,7 @@ def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
         document = value.to_json()
         observations.give(document, digest_document(document))
     except LedgerError:  # a process beside this one was quicker, and its answer is the one of all
-        if (given := observations.answer()) is None:
+        if not observations.recorded_digest() or (given := observations.answer()) is None:
             raise
         value = Tuned.from_json(given)
     return Release(value, observations.guarantee, observations.payment, observations.describe_origin())

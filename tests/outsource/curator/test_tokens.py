@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +17,7 @@ from outsource_parts import hill, some_rows
 from tacit.cli.options import parse_duration
 from tacit.errors import BadInput
 from tacit.outsource.curator import Curator
+from tacit.outsource.curator.state import STATE, State
 from tacit.outsource.curator.tokens import Tokens
 from tacit.outsource.protocol.terms import Refused
 
@@ -88,6 +91,36 @@ def test_of_many_who_grant_and_revoke_at_once_nobody_is_forgotten(place: str) ->
         revoked = {g.name for g in tokens.grants() if g.revoked}
         assert revoked == {name for i, name in enumerate(names) if i % 2}
         assert {g.name for g in tokens.grants()} == {*names, *(f"new-{i}" for i in range(8))}
+
+
+def test_tokens_are_granted_while_the_state_is_written_and_read(tmp_path: Path) -> None:
+    """Pages are then in the log of writes beside the file: the state is sound, and is called so."""
+    place, end = tmp_path / "state", threading.Event()
+    state = State(place, "study")
+    reader = sqlite3.connect(place / STATE)  # while somebody reads, pages stay in the log
+    reader.execute("BEGIN")
+    reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+
+    def write() -> None:
+        while not end.is_set():
+            state.append_audit([{"time": str(i), "text": "x" * 500} for i in range(100)])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        granted = {}
+        for k in range(12):
+            with Tokens(place) as tokens:
+                granted[f"m{k}"] = tokens.grant(f"m{k}")
+            log = place / f"{STATE}-wal"
+            assert log.stat().st_size > 0
+    finally:
+        end.set()
+        writer.join()
+        reader.close()
+        state.close()
+    with Tokens(place) as tokens:
+        assert {name: tokens.who(token) for name, token in granted.items()} == {name: name for name in granted}
 
 
 def test_who_is_revoked_gets_no_answer_from_that_moment(place: str) -> None:

@@ -169,6 +169,8 @@ def test_a_certificate_has_the_premises_of_its_charge(tmp_path: Path) -> None:
         assert [why for _, good, why in verdict.checks if not good] == [
             "has the amounts that were charged, and assumes something else than the charge says"
         ]
+    less = ledger.verify_certificate(Release(1.0, Guarantee(Budget.pure(0.4)), payment).certificate())
+    assert [why for _, good, why in less.checks if not good] == ["is not what was charged"]
     with_more = Guarantee(Budget.pure(0.5), premises=("one is so", "and more"), assumptions=("it rains",))
     assert not ledger.verify_certificate(Release(1.0, with_more, payment).certificate()).paid
 
