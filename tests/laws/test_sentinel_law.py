@@ -28,7 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
 from tacit.audit.observer import observe
-from tacit.cli.main import ORDER
+from tacit.cli.main import VERBS
 from tacit.data.split import hold_out
 from tacit.data.units import Persons
 from tacit.errors import BadInput, ObjectiveError
@@ -356,7 +356,7 @@ def test_every_public_name_is_walked_or_has_a_reason() -> None:
     named = set(re.findall(r"\btacit\.([A-Za-z]\w*)", source)) & set(tacit.__all__)
     assert named | set(UNWALKED) | {"__version__"} == set(tacit.__all__)
     run = re.findall(r"(?:command\(|labels, |words = )\"(\w+)[ \"]", source)
-    assert {*run, *QUIET_VERBS} == set(ORDER)
+    assert {*run, *QUIET_VERBS} == set(VERBS)
     assert not {*run} & {*QUIET_VERBS}
 
 

@@ -27,11 +27,11 @@ KINDS = {
     "zcdp": "tunings and zCDP (rhos add); others dearly or not",
     "basic": "every kind of release; epsilons and deltas add",
 }
-ledgers = Verbs(help="The privacy budget of a data set.", **PLAIN)
+ledger = Verbs(help="The privacy budget of a data set.", **PLAIN)
 Name = Annotated[str, typer.Argument(help="Name of the ledger.", autocompletion=ledger_names)]
 
 
-@ledgers.command("open")
+@ledger.command("open")
 def ledger_open(
     name: Name,
     total: BudgetOptions,
@@ -86,7 +86,7 @@ def _summary(ledger: Ledger) -> dict[str, Any]:
     return {**about, **amounts, **terms, "spent": ledger.spent().to_json(), "room": ledger.room().to_json()}
 
 
-@ledgers.command("show")
+@ledger.command("show")
 def ledger_show(
     name: Annotated[
         str | None, typer.Argument(help="Name of the ledger; all names if left out.", autocompletion=ledger_names)
@@ -131,7 +131,7 @@ def _with_training(ledger: Ledger) -> Room:
     return room.with_kind("a training", largest_training(ledger.takes, budget))
 
 
-@ledgers.command("verify")
+@ledger.command("verify")
 def ledger_verify(
     name: Name,
     ledger: LedgerUrl = "ledger.db",
@@ -157,7 +157,7 @@ def ledger_verify(
     print_result({"name": name, "intact": True, "entries": len(entries), "head": last}, as_json, found)
 
 
-@ledgers.command("export")
+@ledger.command("export")
 def ledger_export(
     name: Name,
     ledger: LedgerUrl = "ledger.db",

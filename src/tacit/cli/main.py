@@ -6,6 +6,7 @@ standard error. Exit codes: 0 done, 1 failed, 2 bad usage, 3 budget refused; 130
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,44 +16,30 @@ import typer.core
 
 from tacit.cli import config as configuration
 from tacit.cli import shell
-from tacit.cli.audit import audit_command
-from tacit.cli.curator import curator
-from tacit.cli.dashboard import dashboard_command
-from tacit.cli.init import init_command
-from tacit.cli.ledger import ledgers
-from tacit.cli.modeler import modeler
-from tacit.cli.pareto import pareto_command
-from tacit.cli.plan import plan_command
-from tacit.cli.predict import predict_command
-from tacit.cli.report import report_command
-from tacit.cli.sign import sign_command
-from tacit.cli.train import train_command
-from tacit.cli.tune import tune_command
 from tacit.cli.verbs import Verbs
-from tacit.cli.verify import verify_command
 
-ORDER = (
-    "init",
-    "plan",
-    "tune",
-    "train",
-    "predict",
-    "pareto",
-    "report",
-    "dashboard",
-    "ledger",
-    "sign",
-    "verify",
-    "audit",
-    "curator",
-    "modeler",
-)
+VERBS = {  # in the order of a user's work: cli/NAME.py has NAME_command, or a group of verbs of this name
+    "init": "Write tacit.toml from options and a few questions.",
+    "plan": "Say what each method would give.",
+    "tune": "Tune on private records, release the best parameters.",
+    "train": "Train on a private table, release the best model.",
+    "predict": "Ask a released model about a table.",
+    "pareto": None,
+    "report": "Write one HTML page that opens offline.",
+    "dashboard": "Serve the pages of runs while they run.",
+    "ledger": None,
+    "sign": "Sign a certificate, or make the key for it.",
+    "verify": None,
+    "audit": "Measure what is promised.",
+    "curator": None,
+    "modeler": None,
+}
 
 
 class Root(shell.VerbGroup):
     """The verbs in the order of a user's work."""
 
-    order = ORDER
+    order = tuple(VERBS)
 
 
 app = Verbs(
@@ -98,17 +85,9 @@ def _root(
         shell.remark(f"options of {verb} from {path}", quiet=bool({"--quiet", "-q"} & set(given)))
 
 
-app.command("init", short_help="Write tacit.toml by asking.")(init_command)
-app.command("plan", short_help="Say what each method would give.")(plan_command)
-app.command("tune", short_help="Tune on private records, release the best parameters.")(tune_command)
-app.command("train", short_help="Train on a private table, release the best model.")(train_command)
-app.command("predict", short_help="Ask a released model about a table.")(predict_command)
-app.command("pareto")(pareto_command)
-app.command("report", short_help="Write one HTML page that opens offline.")(report_command)
-app.command("dashboard", short_help="Serve the pages of runs while they run.")(dashboard_command)
-app.add_typer(ledgers, name="ledger")
-app.command("sign", short_help="Sign a certificate, or make the key for it.")(sign_command)
-app.command("verify")(verify_command)
-app.command("audit", short_help="Measure what is promised.")(audit_command)
-app.add_typer(curator, name="curator")
-app.add_typer(modeler, name="modeler")
+for verb, words in VERBS.items():
+    module = vars(importlib.import_module(f"tacit.cli.{verb}"))
+    if f"{verb}_command" in module:
+        app.command(verb, short_help=words)(module[f"{verb}_command"])
+    else:
+        app.add_typer(module[verb], name=verb)
