@@ -14,6 +14,8 @@ from typing import Any
 from tacit.errors import BadInput
 
 FILE, FOLDER = 0o600, 0o700
+Json = dict[str, Any]
+"""An object of a JSON document: its names are those of a format, which golden files hold."""
 
 
 def create_private_folder(path: Path) -> None:

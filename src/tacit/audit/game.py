@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.audit.bounds import counted
 from tacit.errors import BadInput, type_and_shape
+from tacit.files import Json
 from tacit.privacy.conversions import gdp_epsilon
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Simulation, Source
@@ -83,7 +84,7 @@ class Audit:
     claim: str
     conditional: str = ""
     separated: bool = False
-    event: dict[str, Any] = field(default_factory=dict)
+    event: Json = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -93,12 +94,12 @@ class Audit:
             return "within the claim"
         return "above a conditional claim" if self.conditional else "BROKEN"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         claimed = None if math.isinf(self.claimed) else self.claimed
         return {**self.__dict__, "claimed": claimed, "verdict": self.verdict, "tightness": self.tightness}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Audit:
+    def from_json(cls, document: Json) -> Audit:
         """An audit read back; KeyError or TypeError if it is none."""
         given = {f.name: document[f.name] for f in fields(cls)}
         return cls(**{**given, "claimed": math.inf if given["claimed"] is None else float(given["claimed"])})

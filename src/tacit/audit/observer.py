@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from tacit.data.identity import hold_date
+from tacit.files import Json
 
 LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, decimal.Decimal, datetime.date, datetime.time)
 TIMES = (datetime.timedelta, datetime.tzinfo, np.generic, range, slice)
@@ -82,7 +83,7 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
-    told: dict[str, Any] = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
+    told: Json = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
     told |= {"stdout": out.getvalue().splitlines(), "stderr": err.getvalue().splitlines()}
     told["raised"] = raised
     told["files"] = [p.read_bytes() for p in map(Path, written) if p.is_file() and "private" not in p.parts]

@@ -15,7 +15,7 @@ from tacit.audit.game import EXACTLY, SIMULATED, Audit, Game, Outputs, draw_part
 from tacit.audit.games import find_game
 from tacit.audit.games.one_run import OneRun
 from tacit.errors import BadInput, ObjectiveError, count, differences
-from tacit.files import create_private_folder
+from tacit.files import Json, create_private_folder
 from tacit.privacy.guarantee import Budget
 from tacit.run.progress import progress_bar
 
@@ -117,7 +117,7 @@ def _keep(file: Path, outputs: Outputs) -> None:
     partial.replace(file)
 
 
-def _open_runs(out: str | Path | None, terms: dict[str, Any]) -> Path | None:
+def _open_runs(out: str | Path | None, terms: Json) -> Path | None:
     """The folder of finished parts; refuses runs of another game or number: that choice is made in advance."""
     if out is None:
         return None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput, ObjectiveError, count, type_and_shape
+from tacit.files import Json
 from tacit.objective import call_without_message
 from tacit.space import Params, Space
 
@@ -69,7 +70,7 @@ class ObjectiveCheck:
             return "\n".join([*lines, f"{why} ({tried})"])
         return f"No other loss moved: {tried}. This contradicts nothing, and proves nothing for other records."
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"holds": self.holds, **asdict(self)}
 
 

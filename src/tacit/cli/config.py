@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.errors import BadInput, did_you_mean
+from tacit.files import Json
 
 FILE = "tacit.toml"
 WITHOUT = ("init",)  # verbs that take nothing from a file
@@ -99,7 +100,7 @@ def _options(
     """The values of one verb, by the names of its parameters."""
     parameters = {key: p.name for p in command.params for key in _keys(p) if p.name != "help"}
     hints = typing.get_type_hints(inspect.unwrap(command.callback))
-    made: dict[str, Any] = {}
+    made: Json = {}
     for key, value in table.items():
         name, place = key.replace("_", "-"), f"[{'.'.join(trail)}] {key}"
         name = EARLIER.get(".".join(trail), {}).get(name, name)
@@ -128,7 +129,7 @@ def _keys(parameter: Any) -> list[str]:
     return [option.removeprefix("--") for option in parameter.opts if option.startswith("--")]
 
 
-def _one_budget(path: Path, trail: tuple[str, ...], made: dict[str, Any], typed: set[str]) -> dict[str, Any]:
+def _one_budget(path: Path, trail: tuple[str, ...], made: Json, typed: set[str]) -> dict[str, Any]:
     kinds = [kind for kind in KINDS if kind in made]
     if "delta" in made and kinds and "epsilon" not in kinds:
         raise BadInput(f"{path}: [{'.'.join(trail)}] delta goes with epsilon, not with {kinds[0]}; keep one budget")

@@ -19,7 +19,7 @@ from tacit.cli.options import AsJson, LedgerOptions, Quiet, complete, parse_dura
 from tacit.cli.shell import PLAIN, ask_person, explain_stop, mask_passwords, remark, this_command
 from tacit.cli.verbs import Verbs
 from tacit.errors import BadInput, TacitError, count, extra
-from tacit.files import open_private
+from tacit.files import Json, open_private
 
 curator = Verbs(help="Hold rows that may not be shown, answer for single ones.", **PLAIN)
 
@@ -263,9 +263,7 @@ def _is_published(state: str) -> bool:
         kept.close()
 
 
-def _show_preview(
-    names: list[str], terms: dict[str, Any], transform: str, yes: bool, quiet: bool, as_json: bool
-) -> None:
+def _show_preview(names: list[str], terms: Json, transform: str, yes: bool, quiet: bool, as_json: bool) -> None:
     """Say what noise there will be, and refuse what nobody wants, or ask: a table is published once."""
     from tacit.outsource.curator.preview import preview, refuse_loud_answers, refuse_no_scale
 

@@ -19,6 +19,7 @@ from tacit.cli.options import AsJson, Quiet, given_values, parse_duration
 from tacit.cli.questions import Asker, Check, read_float
 from tacit.cli.shell import print_result, remark
 from tacit.errors import BadInput, count, extra, positive
+from tacit.files import Json
 
 if TYPE_CHECKING:
     from tacit.data.table import Table
@@ -124,7 +125,7 @@ def init_command(
     hidden = f"the table: one row moved by norm {published.distance:g} after dividing by {scale} is hidden"
     for text in (*study.remarks, *seen.remarks, hidden):
         remark(text, quiet)
-    document: dict[str, Any] = {
+    document: Json = {
         "folder": str(here),
         "made": study.new,
         "kept": study.kept,

@@ -14,7 +14,7 @@ from tacit.cli.options import AsJson, BudgetOptions, LedgerUrl, complete, ledger
 from tacit.cli.shell import PLAIN, print_result
 from tacit.cli.verbs import Verbs
 from tacit.errors import LedgerTampered, clean
-from tacit.files import write_file
+from tacit.files import Json, write_file
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -187,7 +187,7 @@ def ledger_export(
     typer.echo(f"wrote {out}", err=True)
 
 
-def format_entries(document: dict[str, Any]) -> str:
+def format_entries(document: Json) -> str:
     """The entries of an export as CSV: what was charged, for what, and what was spent by then."""
     heads = ["ledger", "number", "time", "kind", "status", "purpose", "unit", "notion", "epsilon", "delta"]
     heads += ["cost", "cost_delta", "spent", "spent_delta", "settles", "digest", "hash"]

@@ -26,6 +26,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.shell import explain_stop, is_from_environment, is_from_file, print_result, remark, this_command
 from tacit.errors import BadInput, MissingExtra, count
+from tacit.files import Json
 
 if TYPE_CHECKING:
     from tacit.pareto.front import Front
@@ -274,7 +275,7 @@ def _replace_space(made: Any, file: Path) -> None:
 
 
 def _ask_front(front: Front, algorithm: Any, **about: float) -> dict[str, Any]:
-    answer: dict[str, Any] = dict(about)
+    answer: Json = dict(about)
     for name, ask in (("tested", front.at), ("predicted", partial(front.predict, algorithm))):
         try:
             answer[name] = ask(**about).to_json()
@@ -283,7 +284,7 @@ def _ask_front(front: Front, algorithm: Any, **about: float) -> dict[str, Any]:
     return answer
 
 
-def _line(found: dict[str, Any] | str) -> str:
+def _line(found: Json | str) -> str:
     """A point in a line, or why there is none."""
     if isinstance(found, str):
         return found

@@ -34,6 +34,7 @@ from tacit.errors import (
     clean,
     is_storage_error,
 )
+from tacit.files import Json
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -91,7 +92,7 @@ def print_result(document: Any, as_json: bool, text: str, *, released: bool = Fa
 def read_certificate(release: Release[Any], paths: dict[str, str]) -> dict[str, Any]:
     """The certificate in the folder, with the date of its making, or one of now if there is no folder."""
     kept = paths.get("certificate")
-    made: dict[str, Any] = release.certificate() if kept is None else json.loads(Path(kept).read_text())
+    made: Json = release.certificate() if kept is None else json.loads(Path(kept).read_text())
     return made
 
 

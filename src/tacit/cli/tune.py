@@ -41,12 +41,14 @@ from tacit.cli.shell import (
     this_command,
 )
 from tacit.errors import BadInput, ExcessiveNoise, choice
+from tacit.files import Json
 from tacit.methods.registry import ABOUT_AUTO, AUTO, METHODS, Method
 
 if TYPE_CHECKING:
     from tacit.methods.tuned import Tuned
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.release import Release
+    from tacit.space import Params
 
 ABOUT = f"How to search: {AUTO}, {ABOUT_AUTO}; " + "; ".join(f"{m.name}, {m.about}" for m in METHODS.values()) + "."
 
@@ -234,7 +236,7 @@ def run_or_ask(run: Any, yes: bool, output: OutputOptions) -> Release[Tuned]:
         return run(True)  # type: ignore[no-any-return]
 
 
-def write_code(function: Any, own: ObjectiveOptions, table: TableOptions, seed: int, params: dict[str, Any]) -> str:
+def write_code(function: Any, own: ObjectiveOptions, table: TableOptions, seed: int, params: Params) -> str:
     """A script that rebuilds the model of a table."""
     from tacit.integrations.table_code import write_script
 
@@ -248,7 +250,7 @@ def write_code(function: Any, own: ObjectiveOptions, table: TableOptions, seed: 
 def show_release(release: Release[Tuned], output: OutputOptions, script: str) -> None:
     """Write the report, and print what was released, or the script alone."""
     value, paths = release.value, _write_report(output.out)
-    shown: dict[str, Any] = {"params": value.params, "metric": value.metric, "score": value.score}
+    shown: Json = {"params": value.params, "metric": value.metric, "score": value.score}
     shown |= {"loss": value.loss, "interval": value.interval, "intervals": dict(value.intervals())}
     shown["deviation"] = value.deviation
     shown["noise"] = value.noise

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.options import AsJson, LedgerUrl
 from tacit.cli.shell import is_given, print_result
-from tacit.files import read_json
+from tacit.files import Json, read_json
 
 Checks = list[tuple[str, bool, str]]
 
@@ -33,7 +33,7 @@ def verify_command(
     from tacit.privacy.origin import UNCHECKED
 
     document = read_json(certificate, "certificate")
-    found: dict[str, Any] = {}
+    found: Json = {}
     checks: Checks = []
     if public_key is not None:
         checks += check_signature(document, public_key)

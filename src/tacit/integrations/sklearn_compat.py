@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, get_tags
 
 from tacit.errors import BadInput, PrivacyWarning
+from tacit.files import Json
 from tacit.methods.tuned import Tuned
 
 FOLDS = (
@@ -48,7 +49,7 @@ def tabulate_results(found: Tuned) -> dict[str, Any]:
     if found.reading is not None:
         spread = [found.reading.reach(loss, 1.96 * (noise or 0.0)) / 1.96 for loss in losses]
     names = list(dict.fromkeys(name for row in rows for name in row["params"]))
-    results: dict[str, Any] = {
+    results: Json = {
         f"param_{name}": np.ma.masked_array(
             [row["params"].get(name) for row in rows],
             mask=[name not in row["params"] for row in rows],

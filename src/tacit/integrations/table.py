@@ -34,7 +34,7 @@ from tacit.integrations.predictions import check_estimator, predict_for
 from tacit.integrations.table_facts import Giveaway, Identifier, find_giveaways, find_identifiers, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.objective import LossFacts
-from tacit.space import Space
+from tacit.space import Params, Space
 
 PROTECTED = "protected: the validation rows. NOT protected: the training rows, which the published model may reveal"
 FEW = 200  # training rows on which a space is tried
@@ -92,7 +92,7 @@ class TableObjective:
     def space(self) -> Space:
         return Space(MODELS[self.model].space(len(self.train[1])))
 
-    def __call__(self, params: dict[str, Any]) -> Any:
+    def __call__(self, params: Params) -> Any:
         fitted = self.estimator(params).fit(*self.train)
         with warnings.catch_warnings(), np.errstate(all="ignore"):  # from here on a warning would tell of private rows
             warnings.simplefilter("ignore")
@@ -161,13 +161,13 @@ class TableObjective:
         classes, reading = len(self.target.categories), self.metric.reading(self.units)
         return read_against_constant(reading, self.metric, answers, classes, self.train_owners)
 
-    def fit(self, params: dict[str, Any]) -> Any:
+    def fit(self, params: Params) -> Any:
         """The model with these parameters, fitted on the training rows, for rows as the table has them."""
         from tacit.integrations.table_code import TablePipeline
 
         return TablePipeline(self.matrix, self.estimator(params).fit(*self.train), self.target)
 
-    def estimator(self, params: dict[str, Any]) -> Any:
+    def estimator(self, params: Params) -> Any:
         """An unfitted model with these parameters, for rows that ``matrix`` has encoded."""
         return make_estimator(self.model, self.task, params)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from tacit.data.matrix import Matrix
 from tacit.data.schema import Column
+from tacit.files import Json
+from tacit.space import Params
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,9 +54,7 @@ model = table.fit({params!r})  # model.predict(rows), model.estimator, model.mat
 '''
 
 
-def write_script(
-    path: str, target: str, model: str, about: dict[str, Any], params: dict[str, Any], schema: Path | None = None
-) -> str:
+def write_script(path: str, target: str, model: str, about: Json, params: Params, schema: Path | None = None) -> str:
     """A script that rebuilds a fitted model; ``about`` are other arguments of ``table_objective``, ``schema`` a file.
 
     >>> "table.fit({'C': 1.0})" in write_script("t.csv", "y", "linear", {"seed": 0}, {"C": 1.0})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import extra
-from tacit.space import Choice, Float, Int
+from tacit.space import Choice, Float, Int, Params
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def RidgeByC(C: float = 1.0) -> Any:  # noqa: N802
     return extra("sklearn.linear_model", "sklearn", "tuning on a table").Ridge(alpha=1 / C)
 
 
-def make_estimator(model: str, task: str, params: dict[str, Any]) -> Any:
+def make_estimator(model: str, task: str, params: Params) -> Any:
     """An unfitted estimator of the model with these parameters."""
     wanted = MODELS[model]
     home, name = (wanted.classifier if task == "classification" else wanted.regressor).rsplit(".", 1)

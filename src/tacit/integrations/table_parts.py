@@ -27,7 +27,7 @@ from tacit.integrations.table import TableObjective, table_objective
 from tacit.objective import LossFacts
 from tacit.run.frames import BLOCK, divide_files
 from tacit.run.shards import Shards
-from tacit.space import Space
+from tacit.space import Params, Space
 
 WHOLE = "a table that is read whole, of at most 1,000,000 rows"
 SAMPLE = 100_000  # training rows that train
@@ -93,7 +93,7 @@ class TableShards(Shards):
         super().__init__(parts, counts=counts, score=score, train=self.fit_estimator)
         self.sample, self.trained, self.data = sample, trained, data
 
-    def fit_estimator(self, params: dict[str, Any]) -> Any:
+    def fit_estimator(self, params: Params) -> Any:
         return self.sample.estimator(params).fit(*self.sample.train)
 
     @property

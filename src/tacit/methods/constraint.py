@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.errors import BadInput, ObjectiveError, choice, interval
+from tacit.files import Json
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mean import STEPS, BoundedMean
 from tacit.privacy.noise import EXACT, Source
@@ -101,7 +102,7 @@ class Constraint:
         value = min(max(math.fsum(values) / len(values), low), high)
         return {**self.to_json(), "value": value, "deviation": deviation}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"name": self.name, "relation": self.relation, "bound": self.bound, "bounds": list(self.bounds)}
 
 

@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.errors import BadInput, count, interval, positive
+from tacit.files import Json
 from tacit.methods.observed import ObservationTerms
 from tacit.methods.task import MOST_TRIALS
 from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.mean import MOST_RECORDS
-from tacit.space import Float, Space
+from tacit.space import Float, Params, Space
 
 MOST = {"records": MOST_RECORDS, "trials": MOST_TRIALS, "dimensions": 1000, "candidates": 10_000}
 
@@ -80,7 +81,7 @@ class PlanInput:
     def with_amount(self, amount: float) -> PlanInput:
         return replace(self, budget=replace(self.budget, amount=amount))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         about = {"records": self.records, "trials": self.trials, "dimensions": self.dimensions}
         rest = {"bounds": list(self.bounds), "spread": self.spread, "candidates": self.candidates}
         return {**about, "budget": self.budget.to_json(), **rest}
@@ -96,7 +97,7 @@ def _mu(budget: Budget) -> float:
     return budget.mu()
 
 
-def _never(params: dict[str, Any]) -> Any:
+def _never(params: Params) -> Any:
     raise AssertionError("a plan evaluates nothing")
 
 
@@ -112,7 +113,7 @@ class Measured:
     def times(self, spread: float) -> Measured:
         return Measured(spread * self.mean, spread * self.low, spread * self.high, self.outside)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"mean": self.mean, "low": self.low, "high": self.high, "outside": list(self.outside)}
 
 
@@ -139,10 +140,10 @@ class Preview:
         """Expected loss of quality where nobody knows whether there is one valley or more: half of each."""
         return sum(m.mean for m in self.measured.values()) / len(self.measured) if self.measured else math.inf
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         known = {l: m.to_json() for l, m in self.measured.items()}
         theory = {"bound": self.bound, "statement": self.statement} if self.bound is not None else None
-        about: dict[str, Any] = {
+        about: Json = {
             "method": self.method,
             "kind": self.guarantee.kind,
             "guarantee": self.guarantee.to_json(),

@@ -13,7 +13,7 @@ from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 from tacit.privacy.worst_pair import WorstPair
-from tacit.space import Array, Float, Space
+from tacit.space import Array, Float, Params, Space
 
 EXAMPLE = ("metric", ">=", 0.4)  # a constraint for the second column
 ENDS = "every loss of one record goes from the lower to the upper bound, the others stay in the middle"
@@ -29,7 +29,7 @@ class Neighbours:
 
     about: str
     budget: Budget
-    objectives: tuple[Callable[[dict[str, Any]], Any], Callable[[dict[str, Any]], Any]]
+    objectives: tuple[Callable[[Params], Any], Callable[[Params], Any]]
     space: Space
     records: int
     trials: int

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.data.identity import DataIdentity, data_of, identify
 from tacit.errors import BadInput, TacitError, choice, is_storage_error
+from tacit.files import Json
 from tacit.methods.auto import resolve
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
@@ -35,7 +36,7 @@ def tune(
     budget: Budget | None,
     trials: int,
     records: Any = None,
-    train: Callable[[dict[str, Any]], Any] | None = None,
+    train: Callable[[Params], Any] | None = None,
     bounds: tuple[float, float] | None = None,
     groups: Any = None,
     direction: str = "minimize",
@@ -167,7 +168,7 @@ def read_release(folder: str | Path) -> dict[str, Any]:
     """The certificate that a run left in its output folder."""
     path = Path(folder) / "certificate.json"
     try:
-        document: dict[str, Any] = json.loads(path.read_text())
+        document: Json = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise BadInput(f"no certificate can be read at {path}: {type(error).__name__}") from None
     return document

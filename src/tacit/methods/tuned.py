@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.data.metrics.reading import ANYTHING, Interval, Reading, clip_interval
+from tacit.files import Json
 from tacit.methods.intervals import reach_new_data
 from tacit.methods.registry import METHODS
 from tacit.privacy.release import plain
+from tacit.space import Params
 
 LATER = ("law", "sampling", "settings", "reading")
 NOISE = "noise of privacy"
@@ -30,14 +32,14 @@ class Tuned:
 
     __released__ = True
 
-    params: dict[str, Any]
+    params: Params
     loss: float | None
     method: str
     direction: str
     deviation: float | None = None
     noise: float | None = None
-    trials: list[dict[str, Any]] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)
+    trials: list[Json] = field(default_factory=list)
+    details: Json = field(default_factory=dict)
     law: str = ""
     sampling: float | None = None
     settings: int = 0
@@ -152,7 +154,7 @@ class Tuned:
             lines.append(f"  noise of one observation: standard deviation {self.noise:.2g}, {many}")
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Fields that came after the first release are left out where they say nothing: its digests stay."""
         made = {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
         loss = made.pop("loss")
@@ -162,7 +164,7 @@ class Tuned:
         return {**made, "score": self.score, "loss": loss}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Tuned:
+    def from_json(cls, document: Json) -> Tuned:
         given = dict(document)
         score, said = given.pop("score"), given.pop("reading", None)
         earlier = bool(said) and "loss" not in given

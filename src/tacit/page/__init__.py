@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tacit.files import write_file
+from tacit.files import Json, write_file
 from tacit.privacy.operating import at_most
 
 
@@ -87,7 +87,7 @@ class Page:
         """What a page cannot change while it is read: which parts it has and what it does."""
         return short_hash(json.dumps([list(self.parts), self.script]))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """What a page that is being read asks for: its parts, each with a mark that tells whether it changed."""
         parts = {name: [short_hash(html), html] for name, html in self.parts.items()}
         document = {"shape": self.shape, "title": self.title, "parts": parts, "data": self.data}

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from tacit.charts.bars import bar_of_parts
 from tacit.charts.operating import operating
 from tacit.errors import BadInput, TacitError
+from tacit.files import Json
 from tacit.page import render_parts, ui
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.operating import ALARMS, at_most
@@ -37,7 +38,7 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> Markup:
     return Markup(ui().guarantee(guarantee, title, Markup(curve)))
 
 
-def find_changes(certificate: dict[str, Any], ledger: Ledger | None = None) -> list[str]:
+def find_changes(certificate: Json, ledger: Ledger | None = None) -> list[str]:
     """What a certificate says that cannot be as it was written; with the ledger at hand, that it did not pay for."""
     found = []
     try:

@@ -12,15 +12,16 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from tacit.files import Json
 from tacit.methods.forecast import Measured
 
 LANDSCAPES = ("one valley", "two basins")
 
 
 @lru_cache(maxsize=1)
-def document() -> dict[str, Any]:
+def document() -> Json:
     """The table as it is shipped."""
-    read: dict[str, Any] = json.loads((resources.files("tacit.planning") / "measured.json").read_text("utf-8"))
+    read: Json = json.loads((resources.files("tacit.planning") / "measured.json").read_text("utf-8"))
     return read
 
 
@@ -68,7 +69,7 @@ def _between(grid: list[int], value: int) -> list[tuple[int, float]]:
     return [(below, 1 - share), (above, share)]
 
 
-def _at(curve: dict[str, Any], noise: float) -> tuple[float, float, float]:
+def _at(curve: Json, noise: float) -> tuple[float, float, float]:
     """Mean, low and high of one curve. Linear up to the first noise that was measured, then in its logarithm."""
     levels, first = curve["noise"], curve["noise"][1]
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, positive, type_and_shape
+from tacit.files import Json
 from tacit.outsource.curator.projection_bounds import largest_rank, smallest_singular_value
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.outsource.curator.transform import NoisyProjection
@@ -126,7 +127,7 @@ class TableTrial:
             "larger epsilon, more queries, or leave out columns that say nothing of the answer."
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         outcomes = [{**asdict(o), "verdict": o.verdict} for o in self.outcomes]
         return {**asdict(self), "shares": list(self.shares), "outcomes": outcomes}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tacit.errors import BadInput, choice, interval, positive
+from tacit.files import Json
 from tacit.methods.auto import ASSUMED
 from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.notebook import DrawnInNotebooks
@@ -32,7 +33,7 @@ class Need:
     records: int | None
     budget: Budget | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"records": self.records, "budget": self.budget.to_json() if self.budget else None}
 
 
@@ -72,7 +73,7 @@ class Plan(DrawnInNotebooks):
 
         return chart_of(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         table = {k: document()[k] for k in ("command", "commit")}
         about = {"format": "tacit.plan/1", **self.case.to_json(), "spread_assumed": self.assumed_spread}
         needed = {m: {l: n.to_json() for l, n in by.items()} for m, by in self.needed.items()}

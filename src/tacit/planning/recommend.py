@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacit.files import Json
 from tacit.methods.auto import choose, expected_regret
 from tacit.methods.forecast import PlanInput, Preview
 from tacit.privacy.guarantee import LETTER, Budget
@@ -24,7 +25,7 @@ class Recommendation:
     shell: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of tacit.tune
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         lines = {"call": self.call or None, "shell": self.shell or None}
         return {"method": self.method, "reason": self.reason, **lines}
 
@@ -63,7 +64,7 @@ def shell(case: PlanInput, arguments: Mapping[str, Any], table: str = "") -> str
     ``table`` are the options that name a table, which knows its records and bounds.
     """
     low, high = case.bounds
-    given: dict[str, Any] = {} if table else {"records": case.records, "bounds": f"{low:g} {high:g}"}
+    given: Json = {} if table else {"records": case.records, "bounds": f"{low:g} {high:g}"}
     given |= {LETTER[case.budget.notion]: f"{case.budget.amount:g}"}
     given |= {"delta": f"{case.budget.delta:g}"} if case.budget.notion == "approximate" else {}
     given |= {"trials": case.trials} | {k: v for k, v in arguments.items() if k in ("trials", "method", "candidates")}

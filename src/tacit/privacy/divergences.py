@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput, real
+from tacit.files import Json
 from tacit.privacy.profiles import GaussianProfile, Profile
 
 ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 256.0, 512.0)
@@ -80,7 +81,7 @@ class Divergences:
         values = np.minimum.accumulate(bounds[::-1])[::-1]  # a divergence does not fall as its order rises
         return cls(whole, max(_dominating_mu(*each) for each in cells), tuple(values.tolist()))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         mu = self.mu if math.isfinite(self.mu) else None
         return {"delta": self.delta, "mu": mu, "orders": list(ORDERS), "values": list(self.values)}
 

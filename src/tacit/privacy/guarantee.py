@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from tacit.errors import BadInput, GuaranteeError, PrivacyWarning, choice, name_type, positive, probability, real
+from tacit.files import Json
 from tacit.privacy import conversions as c
 from tacit.privacy.divergences import Divergences
 from tacit.privacy.operating import ALARMS, at_most, power
@@ -117,14 +118,14 @@ class Budget:
         tail = f", delta = {self.delta:g}" if self.notion == "approximate" else ""
         return f"{LETTER[self.notion]} = {self.amount:.6g}{tail}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         parameters = {LETTER[self.notion]: self.amount}
         if self.notion == "approximate":
             parameters["delta"] = self.delta
         return {"notion": self.notion, "parameters": parameters}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Budget:
+    def from_json(cls, document: Json) -> Budget:
         try:
             notion = choice("notion", document["notion"], NOTIONS)
             parameters = document["parameters"]
@@ -302,11 +303,11 @@ class Guarantee:
     def __str__(self) -> str:
         return "\n".join(self.describe())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """A versioned document that from_json reads back to an equal guarantee."""
         epsilon, delta = self.quoted() or (None, None)
         stated = self.budget.to_json() if self.budget else {"notion": "none", "parameters": {}}
-        about: dict[str, Any] = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
+        about: Json = {"unit": self.unit, "assumptions": list(self.assumptions), "source": self.source}
         if self.premises:
             about["premises"] = list(self.premises)
         if self.divergences is not None:
@@ -314,7 +315,7 @@ class Guarantee:
         return {"format": FORMAT, **stated, "epsilon": epsilon, "delta": delta, "quoted_at": self.delta, **about}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Guarantee:
+    def from_json(cls, document: Json) -> Guarantee:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             found = document.get("format") if isinstance(document, dict) else type(document).__name__
             raise BadInput(f"a guarantee in JSON must have format {FORMAT!r}, got {found!r}")

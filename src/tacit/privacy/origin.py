@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.data.identity import describe_making
+from tacit.files import Json
 from tacit.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ NONE = "none was chosen: every setting that was tested is shown"
 
 
 def describe_origin(
-    guarantee: Guarantee, *, chosen: str, data: dict[str, Any] | None = None, ledger: Ledger | None = None
-) -> dict[str, Any]:
+    guarantee: Guarantee, *, chosen: str, data: Json | None = None, ledger: Ledger | None = None
+) -> Json:
     """Where a release comes from, in JSON's own types.
 
     ``chosen`` is how its setting was chosen. ``data`` is a sealed identity (tacit.data.identity). Of the ledger it
@@ -33,7 +34,7 @@ def describe_origin(
     >>> describe_origin(Guarantee.none("an example"), chosen=NONE)["unit"]
     'record: one row of the data'
     """
-    about: dict[str, Any] = {"data": data, **describe_making(), "unit": unit_in_words(guarantee), "chosen": chosen}
+    about: Json = {"data": data, **describe_making(), "unit": unit_in_words(guarantee), "chosen": chosen}
     if ledger is not None:
         left = ledger.remaining()
         about["left"] = {"ledger": ledger.name, **left.to_json(), "words": f"{left} of {ledger.budget}"}

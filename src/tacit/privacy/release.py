@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from tacit.errors import BadInput, article, name_type, type_and_shape
+from tacit.files import Json
 from tacit.notebook import DrawnInNotebooks
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.private import Private
@@ -36,11 +37,11 @@ class Payment:
     entry: int
     hash: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Payment:
+    def from_json(cls, document: Json) -> Payment:
         try:
             return cls(str(document["ledger"]), str(document["name"]), int(document["entry"]), str(document["hash"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -81,7 +82,7 @@ class Release(DrawnInNotebooks, Generic[T]):
         paid = self.payment
         return "\n".join([*lines, f"Paid by entry {paid.entry} of ledger {paid.name!r}." if paid else UNPAID])
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> Json:
         """A JSON document that ``tacit verify`` checks against the ledger that paid."""
         value = plain(self.value)
         return {

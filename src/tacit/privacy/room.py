@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
+from tacit.files import Json
 from tacit.privacy.any_filter import AnyFilter, largest
 from tacit.privacy.filters import Cost, Filter
 from tacit.privacy.guarantee import LETTER, QUOTED, Budget, Guarantee
@@ -56,7 +57,7 @@ class Room:
         said += [f"{kind} at epsilon {round_down(epsilon)}" for kind, epsilon in self.largest.items() if epsilon > 0]
         return f"enough for {', or '.join(said)}" if said else "not enough for any release"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         more = [{"purpose": m.purpose, "epsilon": m.epsilon, "count": m.count} for m in self.more]
         return {"largest": self.largest, "more": more, "delta": self.delta, "words": str(self)}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, extra
-from tacit.files import write_file, write_private
+from tacit.files import Json, write_file, write_private
 from tacit.privacy.release import plain
 
 ALGORITHM, PURPOSE = "Ed25519", "signing certificates"
@@ -43,7 +43,7 @@ def make_key(path: str | Path) -> tuple[Path, Path]:
     return secret, write_file(public, shown)
 
 
-def sign(certificate: dict[str, Any], key: str | Path) -> dict[str, Any]:
+def sign(certificate: Json, key: str | Path) -> dict[str, Any]:
     """The certificate with a signature; one that it had is replaced.
 
     >>> import tempfile, tacit
@@ -60,7 +60,7 @@ def sign(certificate: dict[str, Any], key: str | Path) -> dict[str, Any]:
     return {**body, "signature": {"algorithm": ALGORITHM, "key": key_mark(loaded.public_key()), "value": value}}
 
 
-def find_fault(certificate: dict[str, Any], key: str | Path) -> str:
+def find_fault(certificate: Json, key: str | Path) -> str:
     """Why a certificate is not one that the holder of this public key signed, or "" if it is."""
     loaded = _load(key, "load_pem_public_key", "Ed25519PublicKey")
     invalid = extra("cryptography.exceptions", "sign", PURPOSE).InvalidSignature
@@ -86,7 +86,7 @@ def key_mark(public: Any) -> str:
     return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:32]
 
 
-def _message(body: dict[str, Any]) -> bytes:
+def _message(body: Json) -> bytes:
     text = json.dumps(plain(body), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return CONTEXT + text.encode()
 

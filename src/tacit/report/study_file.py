@@ -6,25 +6,26 @@ import sqlite3
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from tacit.errors import TacitError
+from tacit.files import Json
+from tacit.space import Params
 
 
 @dataclass(frozen=True)
 class Trial:
     """A finished trial as Optuna keeps it."""
 
-    params: dict[str, Any]
+    params: Params
     values: list[float]
-    attrs: dict[str, Any]
+    attrs: Json
 
 
 @dataclass(frozen=True)
 class StudyFile:
     """What a study file holds now."""
 
-    attrs: dict[str, Any]
+    attrs: Json
     done: list[Trial]
     claimed: int
     failed: int

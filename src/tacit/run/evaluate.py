@@ -11,6 +11,7 @@ from tacit.objective import Objective
 from tacit.privacy.mean import BoundedMean
 from tacit.run.engine import explain_failure
 from tacit.run.shards import Shards, loss_total, losses_future
+from tacit.space import Params
 
 T = TypeVar("T")
 
@@ -21,16 +22,14 @@ class Summing(Protocol):
     def total(self, losses: Any) -> Any: ...
 
 
-def evaluate(objective: Objective, mechanism: Summing, params: dict[str, Any]) -> Any:
+def evaluate(objective: Objective, mechanism: Summing, params: Params) -> Any:
     """The exact clipped sum at params. Runs where the data is; only whole numbers travel. Private."""
     if isinstance(mechanism, BoundedMean):
         return loss_total(objective, mechanism, params)
     return mechanism.total(objective.losses(params))
 
 
-def submit_losses(
-    executor: Executor | None, objective: Objective, mechanism: Summing, params: dict[str, Any]
-) -> Future[Any]:
+def submit_losses(executor: Executor | None, objective: Objective, mechanism: Summing, params: Params) -> Future[Any]:
     """A future of the clipped sum; with shards somewhere else, one task for each part."""
     if isinstance(objective.function, Shards) and (executor is not None or is_elsewhere(objective)):
         return _guard(losses_future, executor, objective, mechanism, params)

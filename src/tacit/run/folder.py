@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit import locks
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError, TacitError
-from tacit.files import create_private, create_private_folder
+from tacit.files import Json, create_private, create_private_folder
 from tacit.privacy.release import Release
 
 
@@ -47,7 +47,7 @@ class Folder:
         """
         os.utime(self.path / ".lock")
 
-    def write_trials(self, rows: list[dict[str, Any]]) -> None:
+    def write_trials(self, rows: list[Json]) -> None:
         """Parameters and noisy values, one line for each observation."""
         names = sorted({name for row in rows for name in row["params"]})
         with (self.path / "trials.csv").open("w", newline="") as file:
@@ -58,7 +58,7 @@ class Folder:
                 writer.writerow([i, *map(row["params"].get, names), row["value"], *map(row.get, also)])
 
 
-def _states_the_same(place: Path, certificate: dict[str, Any]) -> bool:
+def _states_the_same(place: Path, certificate: Json) -> bool:
     try:
         before = json.loads(place.read_text())
         return all(before.get(name) == certificate[name] for name in ("value", "digest", "guarantee", "payment"))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, BudgetRefused
-from tacit.files import flush_folder, open_private
+from tacit.files import Json, flush_folder, open_private
 from tacit.privacy.claim_store import FILE, MEMORY, Home, exhaustion, process_name
 
 LINES = {"payment": "paid", "home": "home"}  # what a document of the run is called in the file
@@ -46,9 +46,9 @@ class Journal:
     def __init__(self, file: Path | None) -> None:
         self.file, self.run, self._object = file, uuid.uuid4().hex, uuid.uuid4().hex
         self._size = 0  # bytes of the file that were read or written here
-        self._documents: dict[str, Any] = {}
+        self._documents: Json = {}
         self._claimed: set[str] = set()
-        self._kept: dict[str, Any] = {}
+        self._kept: Json = {}
         if file is not None and file.exists():
             with self._open(file) as descriptor:
                 self._catch_up(descriptor)
@@ -88,7 +88,7 @@ class Journal:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_object": uuid.uuid4().hex}  # a copy in memory is another run
 
-    def _take(self, line: dict[str, Any]) -> None:
+    def _take(self, line: Json) -> None:
         match line:
             case {"terms": dict(terms), "run": str(run)} if not self._documents:
                 self._documents["terms"], self.run = terms, run
@@ -101,7 +101,7 @@ class Journal:
             case _:
                 raise self._unreadable()
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _append(self, line: Json) -> None:
         if self.file is not None:
             new = not self.file.exists()
             with self._open(self.file) as descriptor:
@@ -117,7 +117,7 @@ class Journal:
         self._refuse_again(line)
         self._take(line)
 
-    def _refuse_again(self, line: dict[str, Any]) -> None:
+    def _refuse_again(self, line: Json) -> None:
         if "terms" in line and self._documents:
             raise BadInput(f"another process has begun {self.file}; wait for it, or use another folder")
         if line.get("claim") in self._claimed:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.data.identity import DataIdentity, agree_on_data, key_path, read_key
 from tacit.errors import BadInput, TacitError
-from tacit.files import create_private_folder, write_private
+from tacit.files import Json, create_private_folder, write_private
 from tacit.privacy.claim_store import process_name
 
 DIGEST = 32  # bytes
@@ -109,7 +109,7 @@ class PrivateState:
             "with another folder, which is paid for anew"
         )
 
-    def agree(self, terms: dict[str, Any], data: DataIdentity | None = None) -> None:
+    def agree(self, terms: Json, data: DataIdentity | None = None) -> None:
         """Store the terms of the run and what data it is about, or refuse a folder that was begun under others."""
         mine = json.loads(json.dumps(terms))
         stored = self.load("terms")

@@ -15,9 +15,10 @@ import optuna
 from optuna.trial import TrialState
 
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.run.study_storage import QuickStorage
 from tacit.run.study_store import CONFIRMS, CONSTRAINED, database_of, read_attribute
-from tacit.space import Space
+from tacit.space import Params, Space
 
 PATIENCE = 60  # seconds to wait for another process that writes to the same file
 ATTEMPTS = 20  # to open a storage that other processes are making, over ten seconds
@@ -92,7 +93,7 @@ def round_times(study: optuna.Study) -> None:
         connection.execute(change)
 
 
-def observed_trials(study: optuna.Study) -> list[dict[str, Any]]:
+def observed_trials(study: optuna.Study) -> list[Json]:
     """The released observations, in order."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return [
@@ -108,7 +109,7 @@ def confirmed_choice(study: optuna.Study) -> dict[str, Any] | None:
     return next((dict(t.params) for t in done if CONFIRMS in t.user_attrs), None)
 
 
-def confirmed_values(study: optuna.Study, params: dict[str, Any]) -> list[tuple[float, float | None]]:
+def confirmed_values(study: optuna.Study, params: Params) -> list[tuple[float, float | None]]:
     """The observations that were made of the chosen parameters, after they were chosen; of a constrained metric too."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     fresh = [t for t in done if CONFIRMS in t.user_attrs and t.params == params and t.value is not None]

@@ -16,10 +16,11 @@ from tacit.methods.neighbours import unit_space
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
+from tacit.space import Params
 
 RATES = {0: 0.9, 1: 0.1}  # public, whatever the labels are
 ROWS = 12  # of the person who is replaced
-Objective = Callable[[dict[str, Any]], Any]
+Objective = Callable[[Params], Any]
 
 
 def pairs(trials: int = 2, records: int = 20) -> Game:
@@ -85,7 +86,7 @@ def persons_pool(people: int = 20) -> Game:
         many = ROWS if side else 1
         groups = [0] * many + list(range(1, people))
 
-        def losses(params: dict[str, Any]) -> Any:
+        def losses(params: Params) -> Any:
             first = float(side) if params["x"] < 0.5 else 1.0 - side
             return np.r_[np.full(many, first), np.full(people - 1, 0.5)]
 
@@ -117,7 +118,7 @@ class _Remember:
     def __init__(self, objective: Any) -> None:
         self.facts, self.losses = objective.facts, objective({"C": 0.1})
 
-    def __call__(self, params: dict[str, Any]) -> Any:
+    def __call__(self, params: Params) -> Any:
         return self.losses
 
 

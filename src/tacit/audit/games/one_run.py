@@ -11,11 +11,12 @@ import numpy as np
 
 from tacit.audit.canaries import best_one_run, codes
 from tacit.audit.game import DELTA, EXACTLY, SIMULATED, Audit
+from tacit.files import Json
 from tacit.methods.observed import confirmations
 from tacit.methods.tune import tune
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Simulation, Source
-from tacit.space import Float
+from tacit.space import Float, Params
 
 UNIT = {"x": Float(0.0, 1.0)}
 
@@ -58,10 +59,10 @@ def observed_canaries(canaries: int = 128, mu: float = 4.0) -> OneRun:
     def play(noise: Source, coins: Any) -> Any:
         written = 0.5 + 0.5 * signs * (2 * coins - 1)[:, None]  # (records, places)
 
-        def losses(params: dict[str, Any]) -> Any:
+        def losses(params: Params) -> Any:
             return written[:, round(params["x"] * (canaries - 1))]
 
-        about: dict[str, Any] = {"records": canaries, "bounds": (0.0, 1.0), "budget": budget, "trials": trials}
+        about: Json = {"records": canaries, "bounds": (0.0, 1.0), "budget": budget, "trials": trials}
         release = tune(losses, UNIT, **about, method="grid", noise=noise, accept_noise=True, progress=False)
         seen = np.zeros(canaries)
         for trial in release.value.trials[:canaries]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.game import Game, Outputs
+from tacit.files import Json
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.accounting import compose
 from tacit.privacy.guarantee import Budget
@@ -78,7 +79,7 @@ def private_answers(queries: int = 4) -> Game:
         while len(told) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
             some = min(1000, runs * queries - len(told))
             rows = np.arange(2.0 * some).reshape(some, 2)
-            terms: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
+            terms: Json = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
             # the one record decides about every row; clipped to the two ends
             column = np.full(some, 1e9 if side else np.nan)
             with Curator(rows, column, **terms, noise=noise) as curator:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, ExcessiveNoise
+from tacit.files import Json
 from tacit.methods.gibo.design import (
     RATES,
     DescentSettings,
@@ -292,7 +293,7 @@ def _summarise(
     chosen: list[int],
 ) -> Tuned:
     params, best = p.task.space.params(np.array(finals)), _rank(p, scores)[0]
-    details: dict[str, Any] = {
+    details: Json = {
         "claim": CLAIM,
         "settings": p.settings.to_json(),
         "noise_scale": p.mechanism.scale,
@@ -315,7 +316,7 @@ def _summarise(
     score, (low, high) = scores[best], p.task.objective.bounds
     shown = None if score is None else min(max(score, low), high)
     noise = p.scoring.scale if p.scoring is not None and trials else None
-    about: dict[str, Any] = {"trials": trials, "noise": noise}
+    about: Json = {"trials": trials, "noise": noise}
     o = p.task.objective
     if shown is not None and noise is not None:
         deviation = simultaneous_deviation(scores[best] or 0.0, params[best], trials, noise)

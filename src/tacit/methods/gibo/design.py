@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, positive, probability, real
+from tacit.files import Json
 from tacit.gp.design import Design, best_radius, fewest_places, optimise_places, symmetric_design
 from tacit.gp.gradient import GradientPosterior
 from tacit.gp.kernels import RBF, Kernel, Matern32, Matern52, Polynomial
@@ -180,7 +181,7 @@ class DescentSettings:
     def prior(self) -> Kernel:
         return KERNELS[self.kernel](self.lengthscale)  # type: ignore[arg-type]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return asdict(self)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.optimiser import sobol_points
 from tacit.methods.tuned import Tuned
 from tacit.privacy.guarantee import Budget
-from tacit.space import Array
+from tacit.space import Array, Params
 
 
 def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2, starts: int = 1) -> Neighbours:
@@ -20,7 +19,7 @@ def neighbours(*, trials: int = 3, records: int = 10, parameters: int = 2, start
     sums = sorted([0.5 * parameters, *sobol_points(parameters, scan - 1, 0).sum(axis=1).tolist()])
     between = (sums[starts - 1] + sums[starts]) / 2
 
-    def losses(slope: float) -> Callable[[dict[str, Any]], Array]:
+    def losses(slope: float) -> Callable[[Params], Array]:
         steep = np.r_[slope, np.zeros(records - 1)]
         return lambda params: np.asarray(steep * (sum(params.values()) - between))
 

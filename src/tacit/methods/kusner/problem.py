@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput, ExcessiveNoise, choice, positive, real, type_and_shape
+from tacit.files import Json
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF, Kernel, Matern52
 from tacit.methods.kusner import constants as k
@@ -187,7 +188,7 @@ def release(
     guarantee: Guarantee,
     payment: Payment | None,
     prior: FunctionPrior,
-    details: dict[str, Any],
+    details: Json,
     score: tuple[Laplace, float],
     choice: tuple[Exponential, Array] | None,
 ) -> Release[Tuned]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from tacit.errors import TacitError
+from tacit.files import Json
 from tacit.outsource.curator.audit import AuditLog
 from tacit.outsource.curator.connections import group_address
 from tacit.outsource.curator.tokens import CURATOR, Tokens
@@ -79,7 +80,7 @@ class Admission:
             await self.app(scope, receive, send)
             return
         start, seen = time.perf_counter(), {"status": 500}
-        about: dict[str, Any] = {}
+        about: Json = {}
         scope.setdefault("state", {})["audit"] = about
 
         async def watch(message: Any) -> None:

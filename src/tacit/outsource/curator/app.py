@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from starlette.exceptions import HTTPException
 
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, TacitError
+from tacit.files import Json
 from tacit.outsource.curator import Curator, page
 from tacit.outsource.curator.admission import Admission
 from tacit.outsource.curator.audit import AuditLog
@@ -168,7 +169,7 @@ def create_app(
         return HTMLResponse(page.HTML, headers=page.HEADERS)
 
     @app.get("/v1/curator/status", responses=refusals)
-    def status() -> dict[str, Any]:
+    def status() -> Json:
         granted = [{"name": g.name, "revoked": g.revoked, "expires": g.expires} for g in tokens.grants()]
         return {**curator.status(), "tokens": granted}
 

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
+from tacit.files import Json
 from tacit.outsource.curator.queries import now
 
 EVERY = 1.0  # seconds between two writes
@@ -27,7 +28,7 @@ class AuditLog:
 
     def __init__(self, write: Callable[[list[dict[str, Any]]], None], paths: Collection[str]) -> None:
         self._write, self._paths = write, frozenset(paths)
-        self._listed: list[dict[str, Any]] = []
+        self._listed: list[Json] = []
         self._counted: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._alone, self._end = threading.Lock(), threading.Event()
         self._log = logging.getLogger("tacit.curator")

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from tacit.charts.lines import trace
 from tacit.errors import TacitError
+from tacit.files import Json
 from tacit.outsource.curator.state import Exchange, State
 from tacit.outsource.curator.tables import studies
 from tacit.outsource.curator.tokens import Tokens
@@ -57,7 +58,7 @@ class Standing:
     budget_left: str | None = None
 
     @classmethod
-    def of_service(cls, status: dict[str, Any], grants: Mapping[str, str]) -> Standing:
+    def of_service(cls, status: Json, grants: Mapping[str, str]) -> Standing:
         """From what a running curator says of itself, without answers."""
         latest = [Exchange(**e) for e in reversed(status["exchanges"])]
         left = status["budget_left"] or "no ledger counts this study"

@@ -15,12 +15,12 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, count, positive, probability, type_and_shape
+from tacit.files import Json
 from tacit.privacy.guarantee import Budget, Guarantee, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
@@ -116,7 +116,7 @@ class NoisyProjection:
             part = np.clip(rows[start : start + self._block] / self.divisor, -self.radius, self.radius)
             yield self.noise.gaussian(part if self.matrix is None else part @ self.matrix, self.scale_of_noise)
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Json:
         """What may be told of the transformation: all of it is public."""
         matrix = None if self.matrix is None else self.matrix.tolist()
         return {"scale": self.divisor.tolist(), "radius": self.radius, "distance": self.distance, "matrix": matrix}
@@ -195,7 +195,7 @@ class PublishedProjection:
             X = (U * np.sqrt(s**2 + self.omega**2)) @ Vt  # line 9
         yield X @ M / math.sqrt(self.dimensions)  # lines 7 and 10
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Json:
         """What may be told of the transformation. Neither M nor the branch: both come from what is private."""
         return {"scale": self.divisor.tolist(), "omega": self.omega}
 

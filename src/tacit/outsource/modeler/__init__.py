@@ -12,12 +12,12 @@ import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, choice, count, extra, positive, probability, real
+from tacit.files import Json
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.fit import FittedModel, fit
 from tacit.gp.kernels import RBF
@@ -67,7 +67,7 @@ class Found:
     def trials(self) -> int:
         return len(self.answers)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {
             "row": self.row,
             "value": self.value,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BadInput, TacitError
+from tacit.files import Json
 from tacit.privacy.guarantee import Guarantee
 
 PROTOCOL = 1
@@ -63,7 +64,7 @@ class Answer:
     row: int
     value: float | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"row": self.row, "value": self.value}
 
 
@@ -83,9 +84,9 @@ class Published:
     digest: str  # SHA-256 of the table's bytes
     dtype: str = "<f4"
     chunk: int = 4096  # rows in a chunk
-    about: dict[str, Any] = field(default_factory=dict)
+    about: Json = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         fields = {k: v for k, v in self.__dict__.items() if k not in ("guarantee", "whole")}
         stated = {"guarantee": self.guarantee.to_json(), "whole": self.whole.to_json()}
         return {"protocol": PROTOCOL, **fields, **stated}
@@ -96,7 +97,7 @@ class Published:
             found = document.get("protocol") if isinstance(document, dict) else type(document).__name__
             spoken = clean(str(found))[:20]
             raise Unreachable(f"the curator speaks protocol {spoken}, this modeler {PROTOCOL}; upgrade the older side")
-        fields: dict[str, Any] = {}
+        fields: Json = {}
         try:
             for name, kind in _FIELDS.items():
                 fields[name] = kind(clean(document[name]))

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 
+from tacit.files import Json
 from tacit.outsource.protocol.terms import MOST_ROWS, PROTOCOL, Answer
 
 HEADER = "Tacit-Protocol"
@@ -97,4 +98,4 @@ class Terms(BaseModel):
     chunk: int
     guarantee: dict[str, Any]
     whole: dict[str, Any]
-    about: dict[str, Any]
+    about: Json

@@ -13,11 +13,12 @@ from markupsafe import Markup
 from tacit.audit.game import Audit
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.page import Page, render_parts
 from tacit.page.parts import refuse_others
 
 
-def page(documents: Sequence[dict[str, Any]]) -> Page:
+def page(documents: Sequence[Json]) -> Page:
     """The page of audits as ``Audit.to_json`` tells them."""
     audits = [_audit(d) for d in documents]
     if not audits:
@@ -41,7 +42,7 @@ def write(audit: Audit, out: Path) -> list[Path]:
     return [out / f"audit.{ending}" for ending in contents]
 
 
-def _audit(document: dict[str, Any]) -> Audit:
+def _audit(document: Json) -> Audit:
     with refuse_others("is not an audit as tacit audit writes it"):
         audit = Audit.from_json(document)
         audit.sentences()
@@ -73,7 +74,7 @@ def _rows(audits: Sequence[Audit]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def attack_page(document: dict[str, Any]) -> Page:
+def attack_page(document: Json) -> Page:
     """The page of the known-row attack, as ``tacit audit outsource --json`` tells it."""
     heads = ["transformation", "rows known", "given back", "typical error", "guarantee"]
     with refuse_others("is not an attack as tacit audit outsource writes it"):

@@ -11,16 +11,18 @@ from markupsafe import Markup
 
 from tacit.charts.slices import Slice, slice_panels
 from tacit.errors import TacitError
+from tacit.files import Json
 from tacit.page import render_parts
+from tacit.space import Params
 
 MOST, STEPS, WIDE = 8, 41, 50.0  # panels; places along one; a range over which a scale is logarithmic
 LEAST = 5  # observations for a model
 
 
 def slices_part(
-    trials: Sequence[dict[str, Any]],
+    trials: Sequence[Json],
     noise: float,
-    params: dict[str, Any] | None,
+    params: Params | None,
     read: Callable[[float], float],
     label: str,
     baseline: float | None = None,
@@ -36,7 +38,7 @@ def slices_part(
     )["slices"]
 
 
-def _is_numeric(trials: Sequence[dict[str, Any]], name: str) -> bool:
+def _is_numeric(trials: Sequence[Json], name: str) -> bool:
     held = [t["params"].get(name) for t in trials]
     return (
         all(isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in held)
@@ -48,7 +50,7 @@ def _is_wide(values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) / min(values) > WIDE
 
 
-def _fit(trials: Sequence[dict[str, Any]], noise: float, names: list[str]) -> tuple[Any, Any, dict[str, Any]] | None:
+def _fit(trials: Sequence[Json], noise: float, names: list[str]) -> tuple[Any, Any, dict[str, Any]] | None:
     """The model, and how parameters become its inputs, from 0 to 1 over what was observed."""
     from tacit.gp.fit import fit
     from tacit.gp.kernels import Matern52
@@ -76,9 +78,9 @@ def _place(value: Any, ends: tuple[bool, float, float]) -> float:
 
 
 def _slice(
-    trials: Sequence[dict[str, Any]],
+    trials: Sequence[Json],
     name: str,
-    params: dict[str, Any] | None,
+    params: Params | None,
     read: Callable[[float], float],
     band: tuple[Any, Any, dict[str, Any]] | None,
 ) -> Slice:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from tacit.charts.bars import BROAD, NARROW, Pair, pairs_of_bars
 from tacit.data.metrics.reading import ANYTHING, clip_interval
+from tacit.files import Json
 from tacit.methods.tune import read_release
 from tacit.page import Page, number, render_parts
 from tacit.page.cover import UNKNOWN, Cover, compare_with_baseline, format_interval
@@ -33,7 +34,7 @@ def write(folder: str | Path) -> Path:
     return page(read_release(folder)).write(Path(folder) / "report.html")
 
 
-def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
+def page(certificate: Json, *, ledger: Ledger | None = None) -> Page:
     """The report of a certificate. Everything in it was released."""
     with refuse_others("certificate is not of a training"):
         value, guarantee = certificate["value"], Guarantee.from_json(certificate["guarantee"])
@@ -57,7 +58,7 @@ def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
     return Page(f"tacit: {title}, trained privately", parts, over=over)
 
 
-def _title(value: dict[str, Any], about: Any) -> str:
+def _title(value: Json, about: Any) -> str:
     """Data set, model and target, as far as the certificate says them."""
     data = about.get("data") if isinstance(about, dict) else None
     if not isinstance(data, dict) or not data.get("name"):
@@ -66,9 +67,7 @@ def _title(value: dict[str, Any], about: Any) -> str:
     return f"{data['name']}: {value['trainer']}{of}"
 
 
-def _cover(
-    value: dict[str, Any], title: str, guarantee: Guarantee, certificate: dict[str, Any], ledger: Ledger | None
-) -> Cover:
+def _cover(value: Json, title: str, guarantee: Guarantee, certificate: Json, ledger: Ledger | None) -> Cover:
     half_width = 1.96 * float(value["deviation"] ** 2 + value["sampling"] ** 2) ** 0.5
     details, metric, score = value["details"], str(value["metric"]), float(value["score"])
     known = metric in ("accuracy", "auc")  # certificates of earlier releases do not say what their metric is like
@@ -92,7 +91,7 @@ def _cover(
     return Cover(title, rows, verdict, guarantee, exposed, certificate, find_changes(certificate, ledger))
 
 
-def _chart(details: dict[str, Any], guarantee: Guarantee) -> Markup:
+def _chart(details: Json, guarantee: Guarantee) -> Markup:
     quoted, others = guarantee.quoted(), details.get("epsilons", {})
     if quoted is None or not others:
         return Markup()

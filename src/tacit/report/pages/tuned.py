@@ -12,6 +12,7 @@ from markupsafe import Markup
 from tacit.charts.lines import falling_line, spark, trace
 from tacit.data.metrics.reading import clip_interval
 from tacit.errors import article
+from tacit.files import Json
 from tacit.methods.tune import read_release
 from tacit.methods.tuned import Tuned
 from tacit.page import Page, number, render_parts
@@ -19,6 +20,7 @@ from tacit.page.cover import UNKNOWN, Cover, Worth, compare_with_baseline, forma
 from tacit.page.parts import EXPOSED, find_changes, guarantee_part, origin_part, payment_part, refuse_others
 from tacit.privacy.guarantee import Guarantee
 from tacit.report.pages.slices import slices_part
+from tacit.space import Params
 
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
@@ -31,13 +33,13 @@ def write(folder: str | Path) -> Path:
     return page(read_release(folder)).write(Path(folder) / "report.html")
 
 
-def page(certificate: dict[str, Any], *, ledger: Ledger | None = None) -> Page:
+def page(certificate: Json, *, ledger: Ledger | None = None) -> Page:
     """The report of a certificate. Everything in it was released; the ledger adds amounts and purposes."""
     with refuse_others("certificate is not of a tuning run"):
         return _page(certificate, ledger)
 
 
-def _page(certificate: dict[str, Any], ledger: Ledger | None) -> Page:
+def _page(certificate: Json, ledger: Ledger | None) -> Page:
     value, guarantee = Tuned.from_json(certificate["value"]), Guarantee.from_json(certificate["guarantee"])
     about, details = certificate.get("about"), value.details
     title = _title(value, about)
@@ -70,7 +72,7 @@ def _title(value: Tuned, about: Any) -> str:
     return f"{data['name']}: {what}"
 
 
-def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: dict[str, Any], ledger: Ledger | None) -> Cover:
+def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: Json, ledger: Ledger | None) -> Cover:
     intervals, rows = value.intervals(), list[tuple[str, Any]]()
     reading, score = value.reading, value.score
     half_width = intervals[-1][1] if intervals else None
@@ -92,9 +94,7 @@ def _cover(value: Tuned, title: str, guarantee: Guarantee, certificate: dict[str
     return Cover(title, rows, verdict, guarantee, EXPOSED, certificate, find_changes(certificate, ledger), note)
 
 
-def observations_part(
-    trials: list[dict[str, Any]], noise: float, value: Tuned | None = None, *, total: int = 0
-) -> Markup:
+def observations_part(trials: list[Json], noise: float, value: Tuned | None = None, *, total: int = 0) -> Markup:
     """Released observations in order, and against each parameter: drawn, and in a table.
 
     Args:
@@ -148,7 +148,7 @@ class PathView:
     curve: Markup
 
 
-def _path(details: dict[str, Any], params: dict[str, Any]) -> PathView:
+def _path(details: Json, params: Params) -> PathView:
     which = details.get("chosen_start", 0)
     points, bias = details["path"][which], details.get("bias_trace", [])
     rows: list[list[Any]] = []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.page import Page, render_parts
 from tacit.page.parts import guarantee_part, payment_part
 from tacit.privacy.guarantee import Budget, Guarantee
@@ -106,7 +107,7 @@ def discovery_page(study: StudyFile, *, private: bool = False, again: str = "") 
     return replace(made, parts={"head": made.parts["head"], "progress": bar, **rest})
 
 
-def _test_guarantee(test: dict[str, Any]) -> Guarantee:
+def _test_guarantee(test: Json) -> Guarantee:
     from tacit.pareto.private_front import PREMISES, SOURCE
     from tacit.privacy.units import TEST
 
