@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import ExcessiveNoise, TacitError, probability
+from tacit.errors import TacitError, probability
 from tacit.methods.constraint import ConstrainedMean, Constraint
 from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import Neighbours, unit_space, with_second_column
-from tacit.methods.privacy_unit import plural_of, premises_of, unit_of
+from tacit.methods.privacy_unit import premises_of, refuse_excessive_noise, unit_of
 from tacit.methods.registry import METHODS
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
@@ -49,7 +49,6 @@ from tacit.space import Array, Params
 MANY = 1000  # candidates of the larger pool in a plan
 SHARE = 0.2  # of the budget, for the score
 PENALTY = 3  # loss that is accepted to keep a constraint by as much, in units of their widths; a whole number
-LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 SOURCE = "one draw of the exponential mechanism, and one noisy mean of its choice (McSherry and Talwar 2007, Theorem 6)"
 WHOLE = 53  # bits of a float's whole numbers
 
@@ -292,18 +291,10 @@ def float_unit(records: int) -> int:
 
 
 def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
-    """Refuse noise that drowns the differences between candidates, unless it was accepted."""
-    (low, high), scale, score = terms.objective.bounds, terms.choice().scale, terms.deviation
-    if max(scale, score) > LOUD * terms.objective.useful_width and not accepted:
-        plural, useful = plural_of(terms.objective.basis), terms.objective.useful_width
-        among = f"losses between {low:g} and {high:g}"
-        among += f", whose means are no further apart than {useful:.3g}" if useful < high - low else ""
-        raise ExcessiveNoise(
-            f"over {terms.objective.records} {plural} the choice would carry noise of scale {scale:.3g} on each "
-            f"candidate and the score noise of standard deviation {score:.3g}, on {among}: little better than a random "
-            f"choice. Use more {plural} or a larger budget; or accept it with "
-            "accept_noise=True (--yes). Nothing was spent"
-        )
+    """Refuse so much noise on the choice, or on the score, unless it was accepted."""
+    noise, useful = max(terms.choice().scale, terms.deviation), terms.objective.useful_width
+    what, remedy = "the choice and its score", "or a larger budget"
+    refuse_excessive_noise(noise, what, terms.objective, useful=useful, remedy=remedy, accepted=accepted)
 
 
 # What it would give

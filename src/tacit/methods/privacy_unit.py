@@ -1,18 +1,19 @@
-"""Whose one loss is: what is then protected, and what the losses must keep to."""
+"""Whose one loss is: what is then protected, what the losses must keep to, and how much noise is too much."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tacit.data.units import PersonLosses
-from tacit.errors import BadInput, interval
+from tacit.errors import BadInput, ExcessiveNoise, interval
 from tacit.objective import LossFacts, Objective
 from tacit.privacy.guarantee import OWN, STEADY
 from tacit.privacy.units import VALIDATION as UNIT
 from tacit.privacy.units import VALIDATION_PERSON as PERSON
 from tacit.run.shards import Shards, shards_of
 
+EXCESSIVE = 0.1  # noise above this share of what mean losses can differ by is refused unless accepted
 OWN_ROWS = (
     "each loss is computed from its own person's rows and public things alone: no row of another person, and nothing "
     "trained on one, had a part in it, all rows of a person bear that person's name, and whoever a person is replaced "
@@ -22,6 +23,17 @@ OWN_PAIR = (
     "each score is computed from its own {whose} and public things alone: no other validation record, and nothing "
     "trained on one, had a part in it; a pair of scores and labels makes one loss"
 )
+
+
+class Losses(Protocol):
+    """How many losses there are, whose, and within which bounds."""
+
+    @property
+    def records(self) -> int: ...
+    @property
+    def basis(self) -> str: ...
+    @property
+    def bounds(self) -> tuple[float, float]: ...
 
 
 def unit_of(basis: str) -> str:
@@ -41,6 +53,25 @@ def premises_of(basis: str) -> tuple[str, ...]:
 
 def plural_of(basis: str) -> str:
     return {"pair of persons": "pairs of persons"}.get(basis, f"{basis}s")
+
+
+def refuse_excessive_noise(
+    noise: float, what: str, losses: Losses, *, useful: float | None, remedy: str, accepted: bool
+) -> None:
+    """Refuse noise that drowns the differences between parameters, unless it was accepted.
+
+    ``useful`` is how far mean losses can differ, where that is less than the bounds allow.
+    """
+    (low, high), plural = losses.bounds, plural_of(losses.basis)
+    useful = high - low if useful is None else useful
+    if noise <= EXCESSIVE * useful or accepted:
+        return
+    nearer = f", whose means are no further apart than {useful:.3g}" if useful < high - low else ""
+    raise ExcessiveNoise(
+        f"{what} over {losses.records} {plural} would carry noise of {noise:.3g}, on losses between {low:g} and "
+        f"{high:g}{nearer}: little better than a random choice. Use more {plural}, {remedy}; or accept it with "
+        "accept_noise=True (--yes). Nothing was spent"
+    )
 
 
 def make_objective(

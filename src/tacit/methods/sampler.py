@@ -53,9 +53,7 @@ class ModelSampler(JointSampler):
         self.startup = count("startup", startup)
         self.optimiser = Optimiser(space, noise, candidates, seed, public, margin_noise)
         self._names = set(space.names)
-        self._settled = self._kept = 0  # so many of the first trials are finished; so many of those are in this table:
-        self._columns = self._none.shape[1]  # features; after them the value and, with a constraint, its margin
-        self._table = np.empty((64, self._columns + 1 + (constraint is not None)))
+        self._rows: dict[int, tuple[FrozenTrial, Array | None]] = {}
 
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         found = self._propose(study.get_trials(deepcopy=False), study.direction.name, but=trial.number)
@@ -80,27 +78,28 @@ class ModelSampler(JointSampler):
     def observations(self, trials: Sequence[FrozenTrial], direction: str, but: int = -1) -> tuple[Array, Array, Array]:
         """Features (n, features) and values (n,) of finished trials, larger is better; features of running ones.
 
-        With a constraint values are (n, 2): its margins are the second column. ``trials`` are all of a study in their
-        order. What is finished stays as it is, and is looked at once.
+        With a constraint values are (n, 2): its margins are the second column.
         """
-        sign = 1.0 if direction == "MAXIMIZE" else -1.0
-        before = self._settled
-        while self._settled < len(trials) and trials[self._settled].state.is_finished():
-            self._settled += 1
-        self._keep([t for t in trials[before : self._settled] if self._is_done(t)])
-        rest = [t for t in trials[self._settled :] if t.number != but]
+        sign, constrained = 1.0 if direction == "MAXIMIZE" else -1.0, self.constraint is not None
+        rest, columns = [t for t in trials if t.number != but], self._none.shape[1]
+        rows = [row for t in rest if (row := self._row_of(t)) is not None]
         running = [t for t in rest if t.state == TrialState.RUNNING and has_place(self.space, t.params)]
-        table = self._table[: self._kept]
-        if done := [t for t in rest if self._is_done(t)]:
-            table = np.concatenate([table, np.column_stack([self.features(done), self._values_of(done)])])
-        values = table[:, self._columns :] * ([sign] if self.constraint is None else [sign, 1.0])
-        return table[:, : self._columns], values[:, 0] if self.constraint is None else values, self.features(running)
+        table = np.array(rows) if rows else np.empty((0, columns + 1 + constrained))
+        values = table[:, columns:] * ([sign, 1.0] if constrained else [sign])
+        return table[:, :columns], values if constrained else values[:, 0], self.features(running)
 
-    def _values_of(self, trials: Sequence[FrozenTrial]) -> Array:
-        """Value and, with a constraint, margin of each: (trials, 1 or 2)."""
-        if self.constraint is None:
-            return np.array([[t.value] for t in trials], float)
-        return np.array([[t.value, self.constraint.margin(t.user_attrs[CONSTRAINED])] for t in trials], float)
+    def _row_of(self, trial: FrozenTrial) -> Array | None:
+        """Features, value and, with a constraint, margin of an observed trial, worked out once; None of others."""
+        if not trial.state.is_finished():
+            return None
+        kept = self._rows.get(trial.number)
+        if kept is None or kept[0] is not trial:  # a sampler may serve another study later
+            kept = self._rows[trial.number] = trial, self._read(trial) if self._is_done(trial) else None
+        return kept[1]
+
+    def _read(self, trial: FrozenTrial) -> Array:
+        margin = [] if self.constraint is None else [self.constraint.margin(trial.user_attrs[CONSTRAINED])]
+        return np.concatenate([self.space.features([trial.params])[0], [trial.value], margin])
 
     def _is_done(self, trial: FrozenTrial) -> bool:
         if trial.state != TrialState.COMPLETE or trial.value is None or not math.isfinite(trial.value):
@@ -108,16 +107,6 @@ class ModelSampler(JointSampler):
         if self.constraint is not None and CONSTRAINED not in trial.user_attrs:
             return False
         return self._names <= trial.params.keys() and has_place(self.space, trial.params)
-
-    def _keep(self, trials: Sequence[FrozenTrial]) -> None:
-        if not trials:
-            return
-        start, self._kept = self._kept, self._kept + len(trials)
-        while self._kept > len(self._table):
-            self._table = np.concatenate([self._table, np.empty_like(self._table)])
-        rows = self._table[start : self._kept]
-        rows[:, : self._columns] = self.space.features([t.params for t in trials])
-        rows[:, self._columns :] = self._values_of(trials)
 
     def answer(self, study: Study) -> tuple[Params, BestGuess]:
         """The parameters to answer with, and what the model expects of them in the study's own direction."""
@@ -131,7 +120,7 @@ class ModelSampler(JointSampler):
 
     def _list_done(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         """Those that ``observations`` has, in its order."""
-        return [t for t in trials if self._is_done(t)]
+        return [t for t in trials if self._row_of(t) is not None]
 
     def _first(self, number: int) -> Params:
         if self.optimiser.candidates:

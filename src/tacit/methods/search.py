@@ -16,8 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BadInput, ExcessiveNoise, LedgerError, TacitError, count
-from tacit.methods.branching import TrialSpace, branch_sampler, distributions_of
+from tacit.errors import BadInput, LedgerError, TacitError, count
+from tacit.methods.branching import BranchSampler, TrialSpace, branch_sampler, distributions_of
 from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.intervals import sampling_deviation
 from tacit.methods.neighbours import (
@@ -41,7 +41,7 @@ from tacit.methods.observed import (
     list_rivals,
     simultaneous_deviation,
 )
-from tacit.methods.privacy_unit import plural_of
+from tacit.methods.privacy_unit import refuse_excessive_noise
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.methods.warm_start import WarmStart, read_public
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 RACE = 20  # one trial in so many looks again at what would be the answer, before one is chosen
 WARM = 4  # trials before the model proposes, where public trials are known
-LOUD = 0.1  # noise above this share of the bounds' width is refused unless accepted
 EXACT_SCORES = "the search saw exact scores of the validation records"
 
 
@@ -119,22 +118,10 @@ def nonprivate(task: Task) -> Release[Tuned]:
 
 
 def refuse_loud_noise(terms: ObservationTerms, accepted: bool, width: float | None = None) -> None:
-    """Refuse noise that drowns the differences between parameters, unless it was accepted.
-
-    ``width`` is how far mean losses can differ, where that is less than the bounds allow.
-    """
-    noise, (low, high) = terms.mechanism().scale, terms.bounds
-    useful = high - low if width is None else width
-    if noise > LOUD * useful and not accepted:
-        among = f"losses between {low:g} and {high:g}"
-        if useful < high - low:
-            among += f", whose means are no further apart than {useful:.3g}"
-        plural = plural_of(terms.basis)
-        raise ExcessiveNoise(
-            f"each of {terms.trials} evaluations over {terms.records} {plural} would carry noise of standard deviation "
-            f"{noise:.3g}, on {among}: little better than a random choice. Use more {plural}, a larger budget, fewer "
-            "trials or method 'pool'; or accept it with accept_noise=True (--yes). Nothing was spent"
-        )
+    """Refuse so much noise on each observation, unless it was accepted."""
+    noise, what = terms.mechanism().scale, f"each of {terms.trials} evaluations"
+    remedy = "a larger budget, fewer trials or method 'pool'"
+    refuse_excessive_noise(noise, what, terms, useful=width, remedy=remedy, accepted=accepted)
 
 
 def model_sampler(task: Task, variance: float, first: int = 0) -> ModelSampler:
@@ -175,20 +162,12 @@ def search_privately(
 
     ``narrow`` may make a draw of its own first, which ``terms`` pay for too, and give the task a smaller space.
     """
-    objective = task.objective
-    if task.constraint is not None and isinstance(task.space, TrialSpace):
-        raise BadInput(
-            "with a constraint, method 'observed' needs a space of named parameters, not a function: name them, or use "
-            "method 'pool'. Nothing was spent"
-        )
-    if terms is None:
-        o = objective
-        terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis, task.constraint)
-    refuse_loud_noise(terms, task.accept_noise, objective.useful_width)
-    from tacit.run.study import SEARCH, confirmed_choice, describe_search, observed_trials, open_study, round_times
+    from tacit.run.study import SEARCH, describe_search, observed_trials, open_study, round_times
 
-    if task.storage is not None and task.out is not None:
-        raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
+    o = objective = task.objective
+    if terms is None:
+        terms = ObservationTerms(o.records, o.bounds, task.price, task.trials, o.direction, o.basis, task.constraint)
+    _refuse(task, terms)
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         where = folder.storage if folder is not None else task.storage
@@ -197,34 +176,20 @@ def search_privately(
         observations = Observations(study, terms, ledger=task.ledger, noise=task.noise, data=task.data)
         study.set_user_attr(SEARCH, search)
         task = narrow(task, observations)
-        variance, branching = terms.mechanism().scale ** 2, isinstance(task.space, TrialSpace)
-        distributions: Any
-        if isinstance(task.space, TrialSpace):
-            startup = min(10, task.trials // 4 + 1) if make_sampler is model_sampler else None
-            sampler: Any = branch_sampler(startup, task.seed, variance)
-            study.sampler, distributions = sampler.inside, task.space.fill
-        else:
-            study.sampler = sampler = make_sampler(task, variance)
-            distributions = task.space.distributions
+        sampler = _begin(study, task, make_sampler, terms)
         tell = stack.enter_context(trials_bar(study, task.trials, task.progress))
-        executor, width = task.executor, _width(task)
         if read_attribute(study, CHOSEN) is None:
-            work = ObservedTrials(observations, objective, executor, width, keep, tell)
-            run_trials(study, distributions, more=work.more, begin=work.begin, finish=work.finish)
+            work = ObservedTrials(observations, objective, task.executor, _width(task), keep, tell)
+            run_trials(study, _distributions(task), more=work.more, begin=work.begin, finish=work.finish)
             observations.await_others()
         params, answer = _choose(study, sampler)
-        if branching:
-            distributions = distributions_of(study, params)
-        confirm(observations, objective, distributions, params, executor=executor, done=tell)
+        distributions = distributions_of(study, params) if isinstance(task.space, TrialSpace) else _distributions(task)
+        confirm(observations, objective, distributions, params, executor=task.executor, done=tell)
         observations.await_others()
-        # Of processes that end at once, each may have chosen: the first that was confirmed is the choice of all.
-        first = confirmed_choice(study)
-        rivals = [] if first is None else list_rivals(first, observed_trials(study), task.constraint)
-        if first is None or is_contradicted(first, rivals, variance, objective.higher_is_better):
-            # What all observations say, to a model without a past of its own.
-            params, answer = (sampler if branching else make_sampler(task, variance)).answer(study)
-        else:
+        if (first := _find_confirmed(study, task, terms)) is not None:
             params = first
+        else:  # what all observations say, to a model without a past of its own
+            params, answer = _begin(study, task, make_sampler, terms).answer(study)
         round_times(study)
         release = _release(study, params, answer, observations, method, objective.reading)
         if folder is not None:
@@ -233,13 +198,58 @@ def search_privately(
     return release
 
 
+def _refuse(task: Task, terms: ObservationTerms) -> None:
+    """Refuse what cannot be searched, before anything is opened or paid."""
+    if task.constraint is not None and isinstance(task.space, TrialSpace):
+        raise BadInput(
+            "with a constraint, method 'observed' needs a space of named parameters, not a function: name them, or use "
+            "method 'pool'. Nothing was spent"
+        )
+    refuse_loud_noise(terms, task.accept_noise, task.objective.useful_width)
+    if task.storage is not None and task.out is not None:
+        raise BadInput("give storage or out, not both: with out, the study is kept in the folder")
+
+
+def _begin(
+    study: optuna.Study, task: Task, make_sampler: Callable[[Task, float], ModelSampler], terms: ObservationTerms
+) -> ModelSampler | BranchSampler:
+    """A sampler for the study, which proposes and answers; of a space that branches its answer is by branch."""
+    variance = terms.mechanism().scale ** 2
+    if not isinstance(task.space, TrialSpace):
+        study.sampler = sampler = make_sampler(task, variance)
+        return sampler
+    branching = branch_sampler(
+        min(10, task.trials // 4 + 1) if make_sampler is model_sampler else None, task.seed, variance
+    )
+    study.sampler = branching.inside
+    return branching
+
+
+def _distributions(task: Task) -> Any:
+    return task.space.fill if isinstance(task.space, TrialSpace) else task.space.distributions
+
+
+def _find_confirmed(study: optuna.Study, task: Task, terms: ObservationTerms) -> Params | None:
+    """The choice that was confirmed, unless another setting was seen to be better.
+
+    Of processes that end at once, each may have chosen: the first that was confirmed is the choice of all.
+    """
+    from tacit.run.study import confirmed_choice, observed_trials
+
+    if (first := confirmed_choice(study)) is None:
+        return None
+    rivals = list_rivals(first, observed_trials(study), task.constraint)
+    variance, higher = terms.mechanism().scale ** 2, task.objective.higher_is_better
+    return None if is_contradicted(first, rivals, variance, higher) else first
+
+
 def _width(task: Task) -> int:
     if task.executor is None and not is_elsewhere(task.objective):
         return 1
     return count("at_once", task.at_once or getattr(task.executor, "_max_workers", None) or 1)
 
 
-def _choose(study: optuna.Study, sampler: ModelSampler) -> tuple[Params, Any]:
+def _choose(study: optuna.Study, sampler: ModelSampler | BranchSampler) -> tuple[Params, Any]:
     """The parameters to answer with, chosen once and before they are confirmed, and what the model expects of them."""
     from tacit.run.study import observed_trials
 
@@ -307,25 +317,29 @@ def _give(value: Tuned, observations: Observations) -> Release[Tuned]:
 # What these searches would give
 
 
-def _preview(method: str, case: PlanInput, *, adaptive: bool) -> Preview:
-    terms = case.terms()
-    scale, tried = terms.mechanism().scale, case.trials - confirmations(case.trials)
+def preview_search(method: str, terms: ObservationTerms, *, adaptive: bool) -> Preview:
+    """What a search of these terms would give."""
+    scale, keep = terms.mechanism().scale, confirmations(terms.trials)
+    tried = terms.trials - keep
     bound, whose = scale * math.sqrt(2 * math.log(tried)), "lowest noisy score"
     if adaptive:
         bound, whose = 2 * scale * math.sqrt(2 * math.log(2 * tried)), "lowest of adaptively chosen noisy scores"
-    share = f"one trial in {case.trials // confirmations(case.trials)} confirms the choice" if case.trials > 1 else ""
     return Preview(
         method,
         terms.guarantee(),
-        case.trials,
+        terms.trials,
         {"method": method},
         scale,
         "one observation",
         bound,
         f"{whose} against the best setting tried (Gaussian maximum)",
         refused=would_refuse(lambda: refuse_loud_noise(terms, False)),
-        notes=(share,) if share else (),
+        notes=(f"one trial in {terms.trials // keep} confirms the choice",) if keep else (),
     )
+
+
+def _preview(method: str, case: PlanInput, *, adaptive: bool) -> Preview:
+    return preview_search(method, case.terms(), adaptive=adaptive)
 
 
 def _grid_preview(case: PlanInput) -> Preview:

@@ -18,12 +18,12 @@ import numpy as np
 
 from tacit.errors import BadInput, count, probability
 from tacit.methods.branching import TrialSpace
-from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
+from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.methods.neighbours import Neighbours, unit_space
 from tacit.methods.observed import Observations, ObservationTerms, confirmations
 from tacit.methods.pool import Choice, evaluate_pool, moving_halves
 from tacit.methods.privacy_unit import premises_of, unit_of
-from tacit.methods.search import model_sampler, refuse_loud_noise, search_privately
+from tacit.methods.search import model_sampler, preview_search, search_privately
 from tacit.methods.task import Task
 from tacit.methods.tuned import Tuned
 from tacit.privacy.accounting import split
@@ -179,29 +179,11 @@ def box_around(space: Space, params: Params, half_width: float) -> Space:
 # What it would give
 
 
-def _terms(case: PlanInput) -> StagedTerms:
-    return StagedTerms(case.records, case.bounds, case.budget, case.trials)
-
-
 def _preview(case: PlanInput) -> Preview:
-    terms = _terms(case)
-    scale, tried = terms.mechanism().scale, case.trials - confirmations(case.trials)
-    note = (
-        f"a hidden pool of {POOL} candidates names a region, {case.trials} observations refine in it: "
-        f"{POOL + case.trials} evaluations in all"
-    )
-    return Preview(
-        "staged",
-        terms.guarantee(),
-        POOL + case.trials,
-        {"method": "staged"},
-        scale,
-        "one observation",
-        2 * scale * math.sqrt(2 * math.log(2 * tried)),
-        "lowest of adaptively chosen noisy scores against the best setting tried (Gaussian maximum)",
-        refused=would_refuse(lambda: refuse_loud_noise(terms, False)),
-        notes=(note,),
-    )
+    search = preview_search("staged", StagedTerms(case.records, case.bounds, case.budget, case.trials), adaptive=True)
+    whole = POOL + case.trials
+    note = f"a hidden pool of {POOL} candidates names a region, {case.trials} observations refine in it: "
+    return replace(search, evaluations=whole, notes=(f"{note}{whole} evaluations in all",))
 
 
 FORECASTS = (Forecast("staged", _preview, "staged"),)
