@@ -34,7 +34,7 @@ from tacit.space import Array, Params, Space
 
 SCATTERED, NEARBY = 512, 32  # candidates over the whole cube, and around each of the best points at each distance
 DISTANCES = (0.2, 0.1, 0.03, 0.01)
-CENTRES, CLIMBS, STEPS = 3, 4, 20  # best points that are looked around; candidates that are climbed from, and how far
+CENTRES, CLIMBS, STEPS = 3, 2, 8  # best points that are looked around; candidates that are climbed from, and how far
 MOST, FITTED = 600, 300  # points on which a model rests, and its hyperparameters
 ALWAYS, GROWTH = 60, 1.15  # the model is refitted at every trial up to so many, then when there are so much more
 FEW = 20  # observations below which hyperparameters are searched for from several places at first only
