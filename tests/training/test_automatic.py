@@ -20,7 +20,7 @@ def base(mu: float) -> Base:
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "model"), [(1900, 13, LINEAR), (5000, 20, BOTH), (3000, 3, BOTH), (40_000, 14, ADDITIVE)]
+    ("rows", "columns", "model"), [(1900, 13, LINEAR), (5000, 20, BOTH), (40_000, 14, BOTH), (200_000, 14, ADDITIVE)]
 )
 def test_the_model_follows_from_rows_columns_and_budget(rows: int, columns: int, model: str) -> None:
     assert AUTOMATIC.defaults(Facts(rows, columns, CLASSES, 2), base(0.25)) == {"model": model}

@@ -28,7 +28,7 @@ from tacit.training.starts import FEATURES
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts, Model
 from tacit.training.worst_pairs import FAR, replace_row
 
-FEW, MANY = 40.0, 400.0  # x below which a linear model is trained alone, and from which an additive one is
+FEW, MANY = 40.0, 3000.0  # x below which a linear model is trained alone, and from which an additive one is
 LINEAR, BOTH, ADDITIVE = "linear", "linear and additive", "additive"
 MODELS = (LINEAR, BOTH, ADDITIVE)
 

@@ -37,6 +37,7 @@ COUNTS = 0.05  # share of the squared mu that goes to the counts of the bins
 CELLS, MORE_CELLS = 24, 365  # of a number, besides its cuts: with few and with many rows for each column
 LEAVES, MORE_LEAVES, MANY = 8, 32, 3000.0  # of a step, and the rows per column (see Facts) from which there are more
 SHORTEST, LONGEST = 3.0, 50.0  # rounds x rate: noise on a score grows with it
+CLIPS = {CLASSES: 0.5, NUMBERS: 0.2}  # of residuals: those of numbers are short beside the range that is predicted
 STEEPER = 5.0  # times the curvature of the log-loss has that of the squared error: its steps are shorter by as much
 COUNT_BITS, SUM_BITS = 20, 52
 LOUDEST_SUM = 2.0**47  # of noise on a sum: floats hold both together to the last bit, since no draw passes 20 scales
@@ -111,7 +112,7 @@ class BoostingTrainer:
             "rounds": Int(6, 40, log=True),
             "rate": Float(0.7, 4.0, log=True),
             "leaves": Int(3, 10, log=True),
-            "clip": Float(0.35, 0.8, log=True),
+            "clip": Float(0.7 * CLIPS[self.task], 1.6 * CLIPS[self.task], log=True),
         }
 
     def defaults(self, facts: Facts, base: Base) -> Params:
@@ -120,7 +121,7 @@ class BoostingTrainer:
         way = min(max(x / 8, SHORTEST), LONGEST)
         rounds = min(max(round(way / 2.5), 4), 20)
         rate = way / rounds / (1.0 if self.task == CLASSES else STEEPER)
-        return {"rounds": rounds, "rate": rate, "leaves": MORE_LEAVES if x > MANY else LEAVES, "clip": 0.5}
+        return {"rounds": rounds, "rate": rate, "leaves": MORE_LEAVES if x > MANY else LEAVES, "clip": CLIPS[self.task]}
 
     def calibrate(self, params: Params, facts: Facts, base: Base) -> Boosting:
         """The least noise with which a training stays below ``base``."""
