@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tacit.run.progress import progress_bar
+from tacit.run.progress import clock_bar, progress_bar
 
 
 class Terminal:
@@ -46,3 +46,20 @@ def test_a_person_sees_how_many_are_done_and_the_last_word(monkeypatch: pytest.M
 
 def test_nothing_is_drawn_that_nobody_wants() -> None:
     assert seen(wanted=False) == ""
+
+
+def test_a_bar_of_the_time_says_the_most_that_it_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = Terminal()
+    with redirect_stderr(shown), clock_bar("training", lambda: 130.0):  # type: ignore[type-var]
+        pass
+    assert "training, at most about 3 min" in shown.text
+    assert "130" not in shown.text  # no count of anything
+
+
+def test_how_long_it_may_take_is_not_asked_where_nobody_looks() -> None:
+    with clock_bar("training", lambda: 1 / 0):
+        pass
+    with redirect_stderr(Terminal()), clock_bar("training", lambda: 1 / 0, wanted=False):  # type: ignore[type-var]
+        pass

@@ -7,6 +7,7 @@ import math
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from tacit.errors import BadInput, TacitError
 from tacit.run.private_state import PrivateState
 from tacit.space import Float, Int, Space
 from tacit.training.descent import DescentTrainer
-from tacit.training.runs import TRIES, Run, draw_params, load_run, run_all
+from tacit.training.runs import SLOWER, TRIES, Run, Search, draw_params, load_run, run_all
 from tacit.training.train import count_runs, train
+from tacit.training.trainer import CLASSES, EncodedRows, Facts
 
 
 def test_settings_are_drawn_oftener_near_the_middle_of_a_trainers_own_space_alone(
@@ -149,3 +151,34 @@ def test_an_interrupt_by_a_person_does_not_count_against_a_run(tmp_path: Path) -
             run_all(Stopped(), [{"kills": False}], state, None)
     run_all(Killer(), [{"kills": False}], state, None)
     assert not load_run(state, 0).failed
+
+
+class Slow:
+    """Takes 30 microseconds for a row and a step."""
+
+    name, task = "slow", CLASSES
+
+    def calibrate(self, params: Any, facts: Facts, base: Any) -> int:
+        return int(params["steps"])
+
+    def train(self, rows: EncodedRows, settings: int, facts: Facts, noise: Any) -> Any:
+        assert len(rows.X) == facts.records
+        time.sleep(3e-5 * len(rows.X) * settings)
+
+
+@pytest.mark.parametrize("fixed", [None, {"steps": 1}])
+def test_the_most_that_a_run_may_take_is_known_without_a_row(fixed: Any) -> None:
+    """Sleep is never shorter than it should be: 2,000 rows take 60 ms for a step, so 10,000 take 0.3 s."""
+    search = Search(
+        Slow(),  # type: ignore[arg-type]
+        Space({"steps": Int(1, 2)}),
+        Facts(10_000, 3, CLASSES, 2),
+        base=None,  # type: ignore[arg-type]
+        scoring=None,
+        training=None,  # type: ignore[arg-type]
+        validation=None,  # type: ignore[arg-type]
+        noise=None,  # type: ignore[arg-type]
+        fixed=fixed,
+    )
+    steps = 1 if fixed else 2
+    assert SLOWER * 0.2 * steps < search.longest() < SLOWER * 5 * steps

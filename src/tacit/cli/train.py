@@ -111,7 +111,7 @@ def train_command(
             "--model auto-numbers"
         )
     if about != 1 and not hide_runs:
-        output.remark(f"about {about:g} models are trained; how many is secret, so no bar shows how far it is")
+        output.remark(f"about {about:g} models are trained; how many is secret, so the bar shows the time alone")
     with ExitStack() as stack:
         stack.enter_context(explain_stop(_explain_leftovers(output.out)))
         release = train(

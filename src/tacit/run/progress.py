@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ def progress_bar(what: str, total: int | None, *, done: int = 0, wanted: bool = 
     >>> with progress_bar("steps", 3, wanted=False) as advance:
     ...     advance()
     """
-    if not (wanted and (sys.stderr.isatty() or in_notebook())):
+    if not (wanted and is_watched()):
         yield lambda steps=1, *, done=None, last="": None
         return
     from rich.console import Console
@@ -41,6 +42,48 @@ def progress_bar(what: str, total: int | None, *, done: int = 0, wanted: bool = 
             bar.update(task, advance=steps if done is None else None, completed=done, last=last)
 
         yield advance
+
+
+@contextmanager
+def clock_bar(what: str, longest: Callable[[], float], *, wanted: bool = True) -> Iterator[None]:
+    """A bar of the time that has passed, of the most seconds that it may take: it shows nothing that a clock does not.
+
+    ``longest`` is asked where somebody is looking alone; it must know public things only.
+    """
+    if not (wanted and is_watched()):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+
+    class Clock(ProgressColumn):
+        bar = BarColumn()
+
+        def render(self, task: Any) -> Any:
+            task.completed = min(task.elapsed or 0.0, task.total)
+            return self.bar.render(task)
+
+    seconds = longest()
+    words = TextColumn(f"{what}, at most about {format_seconds(seconds)}")
+    with Progress(words, Clock(), TimeElapsedColumn(), console=Console(stderr=not in_notebook())) as bar:
+        bar.add_task(what, total=seconds)
+        yield
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds in words, upwards.
+
+    >>> format_seconds(0.2), format_seconds(61), format_seconds(8000)
+    ('1 s', '2 min', '2.3 h')
+    """
+    if seconds <= 60:
+        return f"{math.ceil(seconds)} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds <= 5400 else f"{math.ceil(seconds / 360) / 10:g} h"
+
+
+def is_watched() -> bool:
+    """Whether somebody looks at standard error, or a notebook."""
+    return sys.stderr.isatty() or in_notebook()
 
 
 def in_notebook() -> bool:

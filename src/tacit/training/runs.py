@@ -8,6 +8,7 @@ run that is killed again and again counts, with the worst score.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from tacit.training.model_files import scores_from_json, scores_to_json
 from tacit.training.scoring import Scoring
 from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts, Model, Trainer
 
+FEW, MORE = 200, 2000  # rows that are made up, to try a training and to see how long one takes
+SLOWER = 3.0  # than an idle machine
 TRIES = 3  # of a run that is killed: then it counts as failed
 
 
@@ -97,16 +100,10 @@ class Search:
 
     def rehearse(self) -> None:
         """Run once on rows that were made up, so that a trainer that cannot work says so before anything is spent."""
-        rng = np.random.default_rng(0)
-        n = min(200, self.facts.records)
-        few = replace(self.facts, records=n)
-        X = rng.uniform(-1, 1, (n, self.facts.features))
-        target = rng.integers(self.facts.outputs, size=n) if self.facts.task == CLASSES else rng.uniform(-1, 1, n)
-        params = self.fixed or middle(self.space)
+        n = min(FEW, self.facts.records)
         try:
-            settings = self.trainer.calibrate(params, few, self.base)
-            model = self.trainer.train(EncodedRows(X, target.astype(float)), settings, few, self.noise)
-            scores = np.asarray(model.scores(X))
+            rows, model = self._try(self.fixed or middle(self.space), n)
+            scores = np.asarray(model.scores(rows.X))
         except TacitError:
             raise
         except Exception as error:  # no row was looked at: its words may be told
@@ -120,6 +117,32 @@ class Search:
                 f"the trainer {self.trainer.name!r} must give a model whose scores have shape {wanted} and are finite, "
                 f"got shape {scores.shape} on made-up rows. Nothing was spent"
             )
+
+    def longest(self) -> float:
+        """Seconds that one run may take here, about at most: by its dearest setting on made-up rows of two sizes.
+
+        Public things alone are looked at: numbers of rows and features, and this machine.
+        """
+        records, ends = self.facts.records, [[end] * self.space.dimensions for end in (0.0, 0.5, 1.0)]
+        few, more = min(FEW, records), min(MORE, records)
+        most = 0.0
+        for params in [self.fixed] if self.fixed else self.space.params(ends):
+            short, long = min(self._time(params, few) for _ in range(3)), self._time(params, more)
+            most = max(most, long + max(0.0, long - short) * (records - more) / max(1, more - few))
+        return SLOWER * most
+
+    def _time(self, params: Params, n: int) -> float:
+        start = time.perf_counter()
+        self._try(params, n)
+        return time.perf_counter() - start
+
+    def _try(self, params: Params, n: int) -> tuple[EncodedRows, Model]:
+        """A training on n rows that were made up."""
+        rng, facts = np.random.default_rng(0), replace(self.facts, records=n)
+        X = rng.uniform(-1, 1, (n, facts.features))
+        target = rng.integers(facts.outputs, size=n) if facts.task == CLASSES else rng.uniform(-1, 1, n)
+        rows = EncodedRows(X, target.astype(float))
+        return rows, self.trainer.train(rows, self.trainer.calibrate(params, facts, self.base), facts, self.noise)
 
 
 def middle(space: Space) -> Params:

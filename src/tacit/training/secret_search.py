@@ -22,7 +22,7 @@ from tacit.privacy.release import Payment, Release, digest
 from tacit.privacy.room import round_down
 from tacit.privacy.run_laws import draw_runs
 from tacit.run.private_state import PRIVATE, PrivateState
-from tacit.run.progress import progress_bar
+from tacit.run.progress import clock_bar, progress_bar
 from tacit.training.runs import TRIES, Run, Runner, best_of, load_run, run_all, was_killed
 from tacit.training.search_cost import SearchCost
 from tacit.training.training_room import largest_training
@@ -82,18 +82,28 @@ class SecretSearch:
             raise BudgetRefused(f"{error} A training of {many} at epsilon {fits} would fit.") from None
 
     def find_best(
-        self, runner: Runner, state: PrivateState, executor: Executor | None, *, progress: bool, remedy: str = ""
+        self,
+        runner: Runner,
+        state: PrivateState,
+        executor: Executor | None,
+        *,
+        progress: bool,
+        remedy: str = "",
+        longest: Callable[[], float] | None = None,
     ) -> Run:
         """Draw the number K and all settings, do K runs, and keep the best; with ``hide_runs`` all that could happen.
 
         Number and settings are stored at once before the first run: each run keeps its setting, whatever is killed.
+        ``longest`` says how many seconds a run may take, for a bar of the time; a bar of the runs would show K.
         """
         plan = state.load("plan") or state.store("plan", self._draw_plan(runner))
         K: int = plan["runs"]
         todo = plan["settings"] if self.hide_runs else plan["settings"][:K]
-        with progress_bar(
-            "training", len(todo), wanted=progress and self.hide_runs and self.cost.searches
-        ) as advance:  # else it shows K
+        counted, most = self.hide_runs and self.cost.searches, len(plan["settings"])
+        clock = clock_bar(
+            "training", lambda: most * (longest or float)(), wanted=progress and not counted and bool(longest)
+        )
+        with clock, progress_bar("training", len(todo), wanted=progress and counted) as advance:
             run_all(runner, todo, state, executor, advance)
         winner = state.load("winner")
         if winner is None:

@@ -272,7 +272,7 @@ class Training:
         state.agree(self.terms(), self.data)
         payment = secret.pay(state, ledger)
         scoring, search = self.begin(state)
-        winner = secret.find_best(search, state, executor, progress=progress)
+        winner = secret.find_best(search, state, executor, progress=progress, longest=search.longest)
         for_score, for_counts = self.cost.test_mu
         loss, known = state.load("loss"), state.load("baseline")
         baseline = None if known is None else Baseline(**known)
