@@ -195,8 +195,8 @@ class Coins:
             return fresh(generator.integers(2**62) if seed is None else seed)
 
         def lot(draw: Callable[..., Any], kind: str) -> Callable[..., Any]:
-            def note(records: int, asked: float) -> Any:
-                drawn = draw(records, asked)
+            def note(records: int, asked: float, *noise: Any) -> Any:
+                drawn = draw(records, asked, *noise)
                 self.lots.append((kind, len(drawn) / records if kind == "without_replacement" else asked))
                 return drawn
 

@@ -31,11 +31,12 @@ from tacit.data.metrics.names import NAMES
 from tacit.errors import TacitError
 from tacit.methods.registry import METHODS
 from tacit.methods.registry import load as load_part
+from tacit.pareto.algorithms import IN_PYTHON, OTHERS, load_algorithm
 from tacit.privacy.guarantee import NOTIONS, Budget
 from tacit.privacy.mechanisms import Mechanism
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.privacy.worst_pair import WorstPair
-from tacit.training import SHIPPED, TRAINERS, load
+from tacit.training.registry import TRAINERS, load_trainer
 from tacit.training.trainer import Base
 
 BUDGETS = {
@@ -70,7 +71,7 @@ class Entry:
 
 def needs(trainer: str) -> tuple[str, ...]:
     """Libraries beyond those of the tests that a trainer says it needs."""
-    return tuple(getattr(load(trainer), "needs", ()))
+    return tuple(getattr(load_trainer(trainer), "needs", ()))
 
 
 def lacks(trainer: str) -> tuple[str, ...]:
@@ -131,13 +132,13 @@ def of_method(name: str) -> list[WorstPair]:
 
 
 def of_trainer(name: str) -> list[WorstPair]:
-    trainer = load(name)
+    trainer: Any = load_trainer(name)
     assert hasattr(trainer, "worst_pairs"), f"{name!r} needs worst_pairs(base): see tacit.training.worst_pairs"
     return list(trainer.worst_pairs(BASE))
 
 
 def of_front_algorithm(name: str) -> list[WorstPair] | str:
-    kind = load(name)
+    kind = load_algorithm(name)
     if hasattr(kind, "worst_pairs"):
         return list(kind.worst_pairs())
     assert hasattr(kind, "apart"), f"{name!r} needs a classmethod worst_pairs(), or apart: why it spends nothing"
@@ -175,7 +176,7 @@ def entries() -> Iterator[Entry]:
             yield Entry("method", name, partial(of_method, name))
     for name in TRAINERS:
         yield Entry("trainer", name, partial(of_trainer, name))
-    for name in SHIPPED:
+    for name in (*OTHERS, *IN_PYTHON):
         yield Entry("front algorithm", name, partial(of_front_algorithm, name))
     for name in NAMES:
         yield Entry("metric", name, partial(metric_pairs, name))

@@ -33,7 +33,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "laws/test_method_laws.py": "methods/forecast methods/neighbours methods/search methods/task "
     "methods/gibo/neighbours methods/kusner/neighbours",
     "laws/test_recorded_draws.py": "privacy/worst_pair training/worst_pairs",
-    "laws/test_trainer_laws.py": "training training/trainer training/learn",
+    "laws/test_trainer_laws.py": "training/trainer training/learn",
     "laws/test_claims_laws.py": "privacy/claim_store",
     "laws/test_engine_laws.py": "run/clusters run/engine",
     "methods/gibo/test_gibo.py": "methods/gibo/design",
@@ -69,6 +69,7 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "test_public_names.py": "__init__",
     "training/test_baseline.py": "training/preparation",
     "training/test_dp_mlp.py": "training/fast_noise training/inputs",
+    "training/test_registry.py": "pareto/algorithms",
     "training/test_dp_sgd.py": "training/by_lots training/examples training/linear training/lots",
     "training/test_ebm.py": "training/additive training/model_files",
     "training/test_torch_descent.py": "training/dense",

@@ -150,7 +150,7 @@ def training(name: str) -> Attack:
     """One training run of ``tacit.train``: a record goes from one corner of its features to the other."""
     from tacit.privacy.profiles import GaussianProfile, tabulate
     from tacit.space import Space
-    from tacit.training import load as load_trainer
+    from tacit.training.registry import load_trainer
     from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
     trainer = load_trainer(name)

@@ -33,7 +33,7 @@ GAMES: dict[str, tuple[str, str, int | None]] = {
     "private-answers": ("tacit.Curator, private answers", "one record decides about every row", 400),
     "train": ("tacit.train", "a whole search by an adversary's trainer and score", 10_000),
     "train-one-run": ("tacit.train", "every training row a canary", None),
-    "dp-sgd": ("LogisticSGD.train_for_release", "a label is turned", 20_000),
+    "dp-sgd": ("logistic-sgd", "a label is turned", 20_000),
     "sparse-vector": ("SparseVector", "where it stopped", 200_000),
 }
 """Game -> entry point, what is tried, and runs on each side; None for one run with canaries."""
@@ -54,10 +54,10 @@ def game(name: str, repeats: int) -> Attack:
 def training(name: str, params: dict[str, Any], read: Callable[[Any], Any], *, runs: int, features: int = 1) -> Attack:
     """One training for release: the label of one record is turned; no other row has one, so that none hides it."""
     from tacit.privacy.profiles import GaussianProfile, tabulate
-    from tacit.training import load
+    from tacit.training.registry import load_trainer
     from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts
 
-    trainer, rows = load(name), 64
+    trainer, rows = load_trainer(name), 64
     facts = Facts(rows, features, trainer.task, 2 if trainer.task == CLASSES else 1)
     base = Base(1.0, tabulate(GaussianProfile(1.0), floor=1e-9))
     settings = trainer.calibrate(params, facts, base)

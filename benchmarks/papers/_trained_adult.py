@@ -23,9 +23,9 @@ from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.privacy.run_laws import Fixed
 from tacit.space import Space
-from tacit.training import load
 from tacit.training import train as training
 from tacit.training.learn import learn_preparation
+from tacit.training.registry import load_trainer
 from tacit.training.search_cost import COLUMNS, SearchCost
 from tacit.training.trained import PublishedModel
 from tacit.training.trainer import Base
@@ -49,7 +49,7 @@ def single(trainer: str) -> Way:
     """One training with the whole budget: columns as ours, then the middle of the space; no validation rows."""
 
     def way(table: Any, others: Any) -> float:
-        rows, labels, chosen = table.drop(columns="income"), table["income"], load(trainer)
+        rows, labels, chosen = table.drop(columns="income"), table["income"], load_trainer(trainer)
         cost = SearchCost(TOTAL, Fixed(1), COLUMNS * TOTAL.mu())
         preparation = learn_preparation(rows, labels, "classes", cost, EXACT)
         facts = preparation.facts(len(rows))

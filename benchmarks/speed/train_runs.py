@@ -20,8 +20,8 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT
 from tacit.run.private_state import PrivateState
 from tacit.space import Space
-from tacit.training import load
 from tacit.training.preparation import Preparation
+from tacit.training.registry import load_trainer
 from tacit.training.runs import Search, run_all
 from tacit.training.scoring import Scoring, load_metric
 from tacit.training.search_cost import SearchCost, make_law
@@ -40,7 +40,7 @@ def make_search(trainer: str) -> Search:
     X = (rng.random((ROWS + VALIDATION, FEATURES)) < 0.15).astype(float)
     target = (X @ rng.normal(size=FEATURES) > 0).astype(float)
     labels = Schema.declare({str(j): (0, 1) for j in range(FEATURES)}, target="y", labels=["no", "yes"])
-    facts, chosen = Facts(ROWS, FEATURES, CLASSES, 2), load(trainer)
+    facts, chosen = Facts(ROWS, FEATURES, CLASSES, 2), load_trainer(trainer)
     base = SearchCost(Budget.approximate(1.0, 1e-5), make_law(RUNS), 0.0).base
     scoring = Scoring.of(load_metric(None, CLASSES), Preparation(labels, {}))
     parts = EncodedRows(X[:ROWS], target[:ROWS]), EncodedRows(X[ROWS:], target[ROWS:])

@@ -16,8 +16,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import tacit
+from tacit.pareto.algorithms import load_algorithm
 from tacit.report.pages.tuned import write
-from tacit.training import load
 
 HERE = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -27,7 +27,9 @@ def front() -> None:
     table = load_digits(as_frame=True).frame
     table["odd"] = table.pop("target") % 2
     fronts = [
-        tacit.pareto.discover(load(name).from_table(table, "odd", seed=0), delta=1e-5, trials=40, repeats=5).value
+        tacit.pareto.discover(
+            load_algorithm(name).from_table(table, "odd", seed=0), delta=1e-5, trials=40, repeats=5
+        ).value
         for name in ("logistic_sgd", "svm_sgd")
     ]
     tacit.pareto.Comparison(fronts).plot(show="utility").save(HERE / "front.png")

@@ -60,12 +60,12 @@ def test_a_budget_that_a_method_cannot_keep_is_refused_by_its_rule(words: list[s
 
 def test_the_words_for_completion_are_those_of_the_library() -> None:
     from tacit.integrations.table import MODELS
+    from tacit.pareto.algorithms import algorithm_names
     from tacit.pareto.baselines import SEARCHES
-    from tacit.training import SHIPPED
 
     assert options.SEARCHES == SEARCHES
     assert tuple(MODELS) == options.MODELS
-    assert set(SHIPPED) - set(options.ALGORITHMS) == {"opacus", "estimator"}  # which need a model
+    assert algorithm_names() == options.ALGORITHMS
 
 
 def completed(monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:

@@ -21,9 +21,10 @@ from spent_table import read_page, rows_of
 from tacit.audit.games import GAMES
 from tacit.audit.recorder import Recorder
 from tacit.methods.registry import METHODS, load
+from tacit.pareto.algorithms import OTHERS
 from tacit.privacy.worst_pair import WorstPair
-from tacit.training import SHIPPED, TRAINERS
 from tacit.training.descent import DescentTrainer
+from tacit.training.registry import TRAINERS, TrainerEntry
 
 NEAR = 0.002  # how exactly a share is stated
 ENTRIES = list(entries())
@@ -109,8 +110,8 @@ def test_a_loss_that_the_source_does_not_see_is_missed() -> None:
     ("registry", "entry", "of", "words"),
     [
         (METHODS, replace(METHODS["random"], neighbours=""), of_method, "worst neighbours"),
-        (TRAINERS, "trainer:Facts", of_trainer, "worst_pairs"),
-        (SHIPPED, "trainer:Facts", of_front_algorithm, "worst_pairs"),
+        (TRAINERS, TrainerEntry("new", "", "trainer:Facts", ("", "")), of_trainer, "worst_pairs"),
+        (OTHERS, "trainer:Facts", of_front_algorithm, "worst_pairs"),
     ],
 )
 def test_an_entry_without_a_worst_pair_is_told_what_to_add(

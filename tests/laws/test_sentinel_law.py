@@ -36,8 +36,8 @@ from tacit.methods.registry import METHODS
 from tacit.outsource.curator import PrivateAnswers
 from tacit.pareto import PrivateTest, discover
 from tacit.report.pages.front import write as write_front
-from tacit.training import TRAINERS, load
 from tacit.training.dp_sgd import LogisticSGD
+from tacit.training.registry import TRAINERS, load_trainer
 from tacit.training.trainer import NUMBERS
 
 SECRET, WORD = 0.7182818284590452, "patient-4711-of-room-9"
@@ -206,7 +206,7 @@ def declared(numbers: bool) -> tacit.Schema:
 def trained(name: str) -> Callable[[Path], list[Any]]:
     def run(folder: Path) -> list[Any]:
         frame, labels = protected()
-        numbers = load(name).task == NUMBERS
+        numbers = load_trainer(name).task == NUMBERS
         target = np.where(labels == "no", 0.25, SECRET) if numbers else labels
         asked: dict[str, Any] = {"budget": BUDGET, "runs": 2, "schema": declared(numbers), "progress": False}
         paying = tacit.Ledger.open(folder / "l.db", "table", tacit.Budget.approximate(9.0, 1e-2), composition="basic")

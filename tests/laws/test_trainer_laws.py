@@ -12,8 +12,8 @@ from registered import marks
 from tacit.privacy.noise import EXACT
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.space import Space
-from tacit.training import TRAINERS, load
 from tacit.training.descent import DescentTrainer
+from tacit.training.registry import TRAINERS, load_trainer
 from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts, Trainer
 
 SENTINEL = 0.12345678901
@@ -36,7 +36,7 @@ def shapes(trainer: Trainer) -> list[Facts]:
 
 @pytest.fixture(params=[pytest.param(name, marks=marks(name)) for name in sorted(TRAINERS)])
 def trainer(request: pytest.FixtureRequest) -> Trainer:
-    found: Trainer = load(request.param)
+    found: Trainer = load_trainer(request.param)
     return found
 
 

@@ -11,7 +11,8 @@ import pytest
 from tacit.privacy.noise import Simulation
 from tacit.privacy.profiles import GaussianProfile, tabulate
 from tacit.training.automatic import ADDITIVE, AUTOMATIC, AUTOMATIC_NUMBERS, BOTH, LINEAR, MeanScores
-from tacit.training.model_files import scores_from_json, scores_to_json
+from tacit.training.model_files import scores_to_json
+from tacit.training.registry import read_scores
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 
 
@@ -50,7 +51,7 @@ def test_the_mean_of_log_odds_is_read_back_from_json() -> None:
     assert ((scores[:, 1] > 0.5) == y).mean() > 0.9
     document = scores_to_json(model)
     assert document is not None
-    assert np.allclose(scores_from_json(json.loads(json.dumps(document))).scores(X), scores)
+    assert np.allclose(read_scores(json.loads(json.dumps(document))).scores(X), scores)
 
 
 def test_the_mean_of_numbers_and_of_three_classes() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import dp_accounting as da
@@ -16,20 +15,24 @@ from dp_accounting import rdp
 from scipy.special import expit
 
 from tacit.accounting import epsilon
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError
+from tacit.errors import BadInput
+from tacit.pareto import discover
 from tacit.pareto.algorithm import Algorithm, Oracles
-from tacit.privacy.guarantee import Budget
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.noise import EXACT, Simulation
-from tacit.training import SHIPPED, dp_sgd, load
+from tacit.privacy.mechanisms import ABOVE
+from tacit.privacy.noise import Simulation
+from tacit.privacy.profiles import epsilon_at
 from tacit.training.dp_sgd import Linear, LogisticAdam, LogisticSGD, SupportVectorSGD
 from tacit.training.linear import Rows, Update, clipped_sums, train
 from tacit.training.lots import LotSettings, distinct_lots
 from tacit.training.random_search import RANDOM
+from tacit.training.registry import find_trainer
 from tacit.training.secret_lots import draw_lot
+from tacit.training.trainer import EncodedRows, Facts
+from tacit.training.whole_gradients import WholeGradients
 
 logging.set_verbosity(logging.ERROR)
 PARAMS: dict[str, Any] = {"epochs": 2, "lot": 20, "rate": 0.1, "variance": 1.0, "clip": 0.7}
+FACTS = Facts(203, 6, "classes", 2)
 KINDS = [LogisticSGD, LogisticAdam, SupportVectorSGD]
 
 
@@ -248,79 +251,49 @@ def test_what_is_trained_for_measuring_cannot_be_certified() -> None:
         json.dumps(model)
 
 
-def open_ledger(tmp_path: Path, epsilon: float) -> Ledger:
-    return Ledger.open(tmp_path / "ledger.db", "adult", Budget.approximate(epsilon, 1e-4), composition="basic")
+@pytest.mark.parametrize("name", ["logistic_sgd", "logistic_adam", "svm_sgd"])
+def test_the_trainer_of_its_name_takes_the_same_steps_for_release(name: str) -> None:
+    """The published steps written out, with the lots and noise that the trainer drew: whole gradients, no averaging."""
+    X, y = examples()
+    trainer: Any = find_trainer(name).load()
+    asked = {**PARAMS, "rate": 0.5}
+    released = trainer.train(EncodedRows(X, y.astype(float)), trainer.settle(asked, 203), FACTS, Simulation(3))
+    source, w, loss = Simulation(3), np.zeros(7), "hinge" if name == "svm_sgd" else "logistic"
+    mean, square = np.zeros(7), np.zeros(7)
+    whole = WholeGradients(0.7, 20)
+    for step in range(1, 21):
+        lot = draw_lot(203, 20, source)
+        total = loop_sum(loss, w, X[lot], y[lot], 0.7) / whole.unit
+        drawn = source.gaussian_whole_array(np.rint(total)[None, :].astype(np.int64), 2 * whole.reach * ABOVE)
+        g = drawn[0] * whole.unit / 20
+        if name != "logistic_adam":
+            w = w - 0.5 * g
+            continue
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g * g
+        w = w - 0.5 / (1 - 0.9**step) * mean / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    np.testing.assert_allclose(released.weights[0], w, rtol=0.02, atol=5e-3)  # features are rounded to 2^-12
 
 
-def test_a_release_is_debited_before_the_first_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    algorithm, seen = made(LogisticAdam, classes=(0, 1)), []
-    ledger = open_ledger(tmp_path, 100.0)
-
-    class Watching:
-        simulated = False
-
-        def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-            seen.append((len(ledger.entries()), scale))
-            return EXACT.gaussian(values, scale)
-
-    def watch_lots(records: int, lot: int) -> Any:
-        seen.append((len(ledger.entries()), 0.0))
-        return draw_lot(records, lot)
-
-    monkeypatch.setattr(dp_sgd, "draw_lot", watch_lots)
-    release = algorithm.train_for_release(PARAMS, delta=1e-5, ledger=ledger, purpose="a model", noise=Watching())
-    assert len(seen) == 2 * 20
-    assert min(n for n, _ in seen) >= 1
-    assert {scale for _, scale in seen} == {0.0, 2 * 0.7}
-    epsilon = float(algorithm.epsilons([PARAMS], 1e-5)[0])
-    assert release.guarantee.budget == Budget.approximate(epsilon, 1e-5)
-    assert release.guarantee.unconditional
-    assert release.guarantee.unit == "one training record replaced"
-    assert algorithm.label in release.guarantee.source
-    assert ledger.entries()[0].status == "drawn"
-    assert ledger.verify_certificate(release.certificate()).paid
-    assert set(np.unique(release.value.predict(examples()[0]))) <= {0, 1}
+def test_a_release_at_a_point_of_a_front_costs_the_epsilon_of_that_point() -> None:
+    trainer: Any = find_trainer("logistic_sgd").load()
+    profile = trainer.profile(trainer.settle(PARAMS, 203))
+    assert epsilon_at(profile, 1e-5) == pytest.approx(float(made().epsilons([PARAMS], 1e-5)[0]), rel=1e-2)
 
 
-def test_a_refused_release_draws_nothing(tmp_path: Path) -> None:
-    class Never:
-        simulated = False
-
-        def gaussian(self, values: np.ndarray, scale: float) -> np.ndarray:
-            raise AssertionError("drawn although refused")
-
-    with pytest.raises(BudgetRefused):
-        made(classes=(0, 1)).train_for_release(PARAMS, delta=1e-5, ledger=open_ledger(tmp_path, 0.01), noise=Never())
-
-
-def test_a_release_by_simulation_says_so_and_learns() -> None:
-    asked = {"epochs": 10, "lot": 40, "rate": 0.5, "variance": 0.1, "clip": 1.0}
-    algorithm = made(classes=(0, 1))
-    release = algorithm.train_for_release(asked, delta=1e-5, noise=Simulation(0))
-    assert release.guarantee.kind == "none"
-    X, y = examples(90, seed=1)
-    assert (release.value.predict(X) == y).mean() > 0.7
-    assert algorithm.utility(asked, 0) > 0.7
-
-
-def test_norms_of_a_release_are_in_double_precision_whatever_the_data_are_in() -> None:
-    """In single precision the norm of so many features is off by more than the room that is kept for rounding."""
-    X = np.random.default_rng(0).uniform(0.0, 1.0, (50, 100_000)).astype(np.float32)
-    true = np.sqrt((X.astype(float) ** 2).sum(axis=1) + 1.0)
-    assert np.abs(Rows.of(X, np.zeros(50, np.int64), "logistic", np.float64).norm / true - 1).max() < 1e-12
-
-
-def test_a_lot_whose_sum_could_round_by_more_than_the_room_is_not_released() -> None:
-    X = np.zeros((300_000, 1), np.float32)
-    y = np.arange(300_000) % 2
-    algorithm = LogisticSGD(X, y, X[:4], y[:4], classes=(0, 1))
-    with pytest.raises(BadInput, match="too little room for rounding"):
-        algorithm.train_for_release({**PARAMS, "lot": 300_000}, delta=1e-5)
-
-
-def test_classes_read_off_the_data_are_not_released() -> None:
-    with pytest.raises(GuaranteeError, match="Name the classes"):
-        made().train_for_release(PARAMS, delta=1e-5)
+def test_model_and_optimiser_are_searched_beside_the_papers_domain() -> None:
+    both = made(Linear)
+    assert {*both.space.names} - {*made().space.names} == {"model", "optimiser"}
+    assert both.random.keys() == set(both.space.names)
+    generator = np.random.default_rng(0)
+    assert {both.random["optimiser"](generator) for _ in range(20)} == {"sgd", "adam"}
+    for kind, model, optimiser in ((LogisticSGD, "logistic", "sgd"), (SupportVectorSGD, "svm", "sgd")):
+        chosen = {**PARAMS, "model": model, "optimiser": optimiser}
+        np.testing.assert_array_equal(both.train(chosen, [4]).reveal(), made(kind).train(PARAMS, [4]).reveal())
+    adam = {**PARAMS, "model": "logistic", "optimiser": "adam"}
+    np.testing.assert_array_equal(both.train(adam, [4]).reveal(), made(LogisticAdam).train(PARAMS, [4]).reveal())
+    assert both.epsilons([adam], 1e-5) == made().epsilons([PARAMS], 1e-5)
+    front = discover(both, delta=1e-5, trials=6, startup=4).value
+    assert {p.params["model"] for p in front.tested} <= {"logistic", "svm"}
 
 
 def test_a_lot_of_all_examples_and_a_lot_of_one() -> None:
@@ -397,7 +370,7 @@ def test_without_a_test_set_a_fifth_is_held_out_by_seed() -> None:
     assert not (a.examples.X == other.examples.X).all()
 
 
-def test_a_table_is_encoded_and_measured_but_never_released() -> None:
+def test_a_table_is_encoded_and_measured() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     age = rng.integers(20, 60, 200)
@@ -405,8 +378,6 @@ def test_a_table_is_encoded_and_measured_but_never_released() -> None:
     algorithm = LogisticSGD.from_table(table, "rich")
     assert algorithm.examples.X.shape == (160, 4)
     assert algorithm.utility({**PARAMS, "epochs": 40, "variance": 0.1}, 0) > 0.7
-    with pytest.raises(GuaranteeError):
-        algorithm.train_for_release(PARAMS, delta=1e-5)
     with pytest.raises(BadInput, match="no column 'poor'"):
         LogisticSGD.from_table(table, "poor")
 
@@ -455,13 +426,6 @@ def test_random_search_has_the_papers_means() -> None:
     rng = np.random.default_rng(0)
     rates = [RANDOM["adult"]["rate"](rng) for _ in range(3_000)]
     assert np.mean(rates) == pytest.approx(1e-3 + 0.1 - 0.099 / np.expm1(0.99), rel=0.05)
-
-
-def test_every_shipped_name_is_an_algorithm() -> None:
-    for name in SHIPPED:
-        kind = load(name)
-        assert callable(kind.epsilons)
-        assert callable(kind.utility)
 
 
 def test_training_takes_any_blocks_of_coins() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,15 @@ from dp_accounting import pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import BadInput, BudgetRefused, GuaranteeError
+from tacit.errors import BadInput
 from tacit.pareto.algorithm import Algorithm
-from tacit.privacy.guarantee import Budget
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import Simulation
 from tacit.training import output_perturbation
 from tacit.training.output_perturbation import OutputPerturbation
+from tacit.training.perturbed_output import PlainDescent, unit_rows
+from tacit.training.registry import find_trainer
+from tacit.training.secret_lots import draw_order
+from tacit.training.trainer import EncodedRows, Facts
 
 PARAMS: dict[str, Any] = {"gamma": 0.05, "sigma": 0.5}
 
@@ -116,25 +118,26 @@ def test_little_noise_learns_and_much_noise_forgets() -> None:
     assert algorithm.each_utility(PARAMS, 0).shape == (algorithm.records,)
 
 
-def test_a_release_is_gdp_paid_and_of_named_classes(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "l.db", "icu", Budget.gdp(10.0))
-    algorithm = made(classes=(0, 1))
-    release = algorithm.train_for_release({"gamma": 0.5, "sigma": 1.0}, ledger=ledger)
-    assert release.guarantee.unit == "one training record replaced"
-    assert release.guarantee.budget is not None
-    assert release.guarantee.budget.amount == pytest.approx(4 / (60 * 0.5), rel=2e-6)
-    assert release.guarantee.budget.amount > 4 / (60 * 0.5)
-    assert release.value.shape == (4,)
-    assert ledger.entries()[0].status == "drawn"
-    with pytest.raises(BudgetRefused):
-        algorithm.train_for_release({"gamma": 1e-4, "sigma": 0.1}, ledger=ledger)
-    with pytest.raises(GuaranteeError, match="Name the classes"):
-        made().train_for_release(PARAMS)
+def test_the_trainer_of_its_name_takes_the_same_steps() -> None:
+    """With next to no noise, on rows of length 1, which both take as they are but for the constant."""
+    X, y = np.array([[3.0, 4.0], [-5.0, 12.0], [8.0, -6.0], [-1.0, -1.0]] * 10), np.array([1, 0, 1, 0] * 10)
+    rows, noise = EncodedRows(X, y.astype(float)), Simulation(5)
+    settings = PlainDescent(40, 3, 1, 0.05, 3, 1e9, passes=True)
+    released = find_trainer("output_perturbation").load().train(rows, settings, Facts(40, 2, "classes", 2), noise)
+    order, x, w, t = draw_order(40, Simulation(5)), unit_rows(X), np.zeros(3), 0
+    for _ in range(3):
+        for i in order:
+            t += 1
+            s = 2 * y[i] - 1
+            gradient = -s * x[i] / (1 + math.exp(s * (w @ x[i]))) + 0.05 * w
+            w = w - min(1 / 1.05, 1 / (0.05 * t)) * gradient
+    np.testing.assert_allclose(released.weights[0], w, rtol=1e-6)
+    assert settings.sensitivity == OutputPerturbation(X, y, X, y).sensitivity(0.05) == 4 / (40 * 0.05)
 
 
 def test_bad_input_is_refused() -> None:
     X, _ = examples()
-    with pytest.raises(BadInput, match="takes two classes"):
+    with pytest.raises(BadInput, match="takes 2 classes"):
         OutputPerturbation(X, np.arange(60) % 3)
     with pytest.raises(BadInput, match="bound must be positive"):
         made(bound=0.0)
@@ -149,5 +152,5 @@ def test_runs_one_after_the_other_and_all_at_once_end_alike() -> None:
     rows = rng.normal(size=(30, 5)) / 5
     orders = np.array([rng.permutation(30) for _ in range(6)])
     together = output_perturbation._descend_together(0.05, rows, orders, 3)
-    apart = [output_perturbation._descend(0.05, [rows[i] for i in order], 3) for order in orders]
+    apart = [output_perturbation.descend_passes(0.05, [rows[i] for i in order], 3) for order in orders]
     np.testing.assert_allclose(together, apart, rtol=1e-10)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.privacy.guarantee import Budget
+from tacit.privacy.noise import EXACT
 from tacit.training.linear_losses import LOSSES
 from tacit.training.model_files import read_model
 from tacit.training.perceptron import (
@@ -98,4 +99,4 @@ def test_a_perceptron_learns_what_no_line_divides_and_is_read_from_json(tmp_path
 
 
 def test_first_weights_have_no_constant() -> None:
-    assert not first_weights(5, 3)[-1].any()
+    assert not first_weights(5, 3, EXACT)[-1].any()

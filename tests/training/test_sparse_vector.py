@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import BadInput
-from tacit.training import SHIPPED, load
+from tacit.pareto.algorithms import IN_PYTHON, OTHERS, algorithm_names, load_algorithm
 from tacit.training.sparse_vector import SparseVector
 
 
@@ -57,6 +57,9 @@ def test_a_question_with_more_yes_than_queries_is_refused() -> None:
 
 def test_every_shipped_name_points_at_a_class() -> None:
     """None of them needs an extra to be found; those that need one say so when they are used."""
-    assert all(isinstance(load(name), type) for name in SHIPPED)
+    assert all(isinstance(load_algorithm(name), type) for name in (*OTHERS, *IN_PYTHON))
+    assert all(hasattr(load_algorithm(name), "from_table") for name in {*algorithm_names()} - {"sparse_vector"})
     with pytest.raises(BadInput, match="one of"):
-        load("nothing")
+        load_algorithm("nothing")
+    with pytest.raises(BadInput, match="predicts numbers"):
+        load_algorithm("ridge")

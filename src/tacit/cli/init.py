@@ -19,7 +19,6 @@ from tacit.cli.options import (
     LedgerOptions,
     MetricOptions,
     TableOptions,
-    algorithm_names,
     complete,
     given_values,
 )
@@ -66,9 +65,9 @@ def init_command(
     ledger: LedgerOptions,
     goal: Annotated[str | None, typer.Option(help="tune, train or pareto.", autocompletion=complete(*GOALS))] = None,
     objective: Annotated[str | None, typer.Option(help="module:function instead of a table.")] = None,
-    algorithm: Annotated[str, typer.Option(help="pareto: a shipped one.", autocompletion=algorithm_names)] = ALGORITHMS[
-        0
-    ],
+    algorithm: Annotated[
+        str, typer.Option(help="pareto: a shipped one.", autocompletion=complete(*ALGORITHMS))
+    ] = ALGORITHMS[0],
     method: Annotated[str, typer.Option(help="How to tune.", autocompletion=complete(AUTO, *METHODS))] = AUTO,
     out: Annotated[str | None, typer.Option(help="Folder for what comes out.")] = None,
     file: Annotated[Path, typer.Option(help="File to write.")] = Path(config.FILE),

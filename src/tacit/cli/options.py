@@ -14,6 +14,7 @@ import typer
 
 from tacit.cli.shell import processes, remark
 from tacit.errors import BadInput, DataRefused, GuaranteeError, count, did_you_mean
+from tacit.pareto.algorithms import algorithm_names
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -24,15 +25,7 @@ if TYPE_CHECKING:
     from tacit.privacy.guarantee import Budget
     from tacit.privacy.ledger import Ledger
 
-ALGORITHMS = (  # those that need no more than a table
-    "logistic_sgd",
-    "logistic_adam",
-    "svm_sgd",
-    "output_perturbation",
-    "mlp_1000",
-    "mlp_128_64",
-    "sparse_vector",
-)
+ALGORITHMS = algorithm_names()
 SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # tacit.pareto.baselines
 METRICS = (
     "error",
@@ -56,13 +49,6 @@ def complete(*known: str) -> Callable[[str], list[str]]:
     """Those of the words that begin as what was typed."""
 
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
-
-
-def algorithm_names(incomplete: str) -> list[str]:
-    """The shipped algorithms of `tacit pareto`."""
-    from tacit.training import SHIPPED
-
-    return complete(*SHIPPED)(incomplete)
 
 
 def game_names(incomplete: str) -> list[str]:

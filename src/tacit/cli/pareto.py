@@ -20,7 +20,6 @@ from tacit.cli.options import (
     OutputOptions,
     StudyOptions,
     TableOptions,
-    algorithm_names,
     complete,
     name_data,
 )
@@ -118,7 +117,7 @@ def pareto_command(
         str | None, typer.Argument(metavar="MODULE:OBJECT", help="An algorithm or a class to call.")
     ] = None,
     named: Annotated[
-        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=algorithm_names)
+        str | None, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.", autocompletion=complete(*ALGORITHMS))
     ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Close points in --storage whose process was killed.")
@@ -223,9 +222,9 @@ def _algorithm(spec: str | None, named: str | None, table: TableOptions, seed: i
 
         found = import_object(str(spec), "algorithm", "mymodule:algorithm")
         return found() if isinstance(found, type) else found
-    from tacit.training import load
+    from tacit.pareto.algorithms import load_algorithm
 
-    made = load(named)
+    made = load_algorithm(named)
     if not hasattr(made, "from_table"):
         if table.table is not None:
             raise BadInput(f"algorithm {named!r} takes no table")

@@ -22,8 +22,7 @@ from tacit.cli.options import (
     refuse_no_delta,
 )
 from tacit.cli.shell import explain_stop, format_certified, print_result, read_certificate, this_command
-from tacit.errors import choice
-from tacit.training import TRAINERS
+from tacit.training.registry import TRAINERS, find_trainer
 
 if TYPE_CHECKING:
     from tacit.privacy.release import Release
@@ -84,7 +83,7 @@ def train_command(
     from tacit.training.train import count_runs, train
     from tacit.training.trainer import NUMBERS
 
-    choice("model", model, tuple(TRAINERS))
+    find_trainer(model)
     target, declared = table.column, table.read_schema()
     about = count_runs(runs, space)
     refuse_no_delta(budget.budget())

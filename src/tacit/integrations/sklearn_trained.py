@@ -18,7 +18,8 @@ from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.release import Release
 from tacit.space import Space
-from tacit.training.train import load_trainer, train
+from tacit.training.registry import load_trainer
+from tacit.training.train import train
 from tacit.training.trained import Trained
 from tacit.training.trainer import CLASSES, NUMBERS, Trainer
 
@@ -128,7 +129,7 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
 
-    ``trainer`` is a name of ``tacit.training.TRAINERS`` that predicts classes, "auto" if left out, or an object.
+    ``trainer`` is a name of ``tacit.training.registry`` that predicts classes, "auto" if left out, or an object.
     One model is trained; with ``runs`` about so many, of which the best one is kept. ``epsilon`` and ``delta`` cover
     the columns, a search, the model and its score. ``schema`` declares the columns; without one they are learnt with
     noise. ``seed`` divides the rows; noise is never seeded.

@@ -46,7 +46,8 @@ class DrawnSampler(JointSampler):
             return self.space.params(generator.random((1, self.space.dimensions)))[0]
         drawn = {name: self.table[name](generator) for name in self.space.names}
         for name, d in self.space.distributions.items():
-            drawn[name] = min(max(drawn[name], d.low), d.high)  # type: ignore[attr-defined]
+            if getattr(d, "choices", None) is None:
+                drawn[name] = min(max(drawn[name], d.low), d.high)  # type: ignore[attr-defined]
         return drawn
 
 

@@ -18,6 +18,7 @@ from tacit.planning.recommend import Recommendation, recommend
 from tacit.planning.rows import expected_loss, forecasts, preview
 from tacit.planning.sample import describe_sample
 from tacit.privacy.guarantee import LETTER, Budget, remarks_on
+from tacit.training.registry import find_trainer, load_part
 
 if TYPE_CHECKING:
     from tacit.training.forecast import TrainingForecast
@@ -104,15 +105,15 @@ def plan(
 
 @overload
 def plan(
-    *, records: int, budget: Budget, goal: Literal["train"], runs: float = ..., declared: bool = ...
+    *, records: int, budget: Budget, goal: Literal["train"], model: str = ..., runs: float = ..., declared: bool = ...
 ) -> TrainingForecast: ...
 
 
 def plan(*, records: int, budget: Budget, goal: str = "tune", **case: Any) -> Plan | TrainingForecast:
     """What each method would give for so many records, trials and parameters under this budget.
 
-    With ``goal="train"``: what ``tacit.train`` would cost and give for so many records; ``runs`` is about how many
-    models a search would train, ``declared`` whether a schema declares all columns.
+    With ``goal="train"``: what ``tacit.train`` would cost and give for so many records; ``model`` is a trainer's
+    name, ``runs`` about how many models a search would train, ``declared`` whether a schema declares all columns.
 
     ``spread`` is how much a typical setting loses against the best one, in the units of the losses; a tenth of the
     bounds' width is assumed if it is left out. Take it from public data or from experience, never from the private
@@ -130,9 +131,9 @@ def plan(*, records: int, budget: Budget, goal: str = "tune", **case: Any) -> Pl
     0.999
     """
     if choice("goal", goal, GOALS) == "train":
-        from tacit.training.forecast import forecast
-
-        return forecast(records=records, budget=budget, **case)
+        asked = load_part(find_trainer(case.pop("model", "auto")).forecast)
+        answer: TrainingForecast = asked(records=records, budget=budget, **case)
+        return answer
     return _plan_methods(records=records, budget=budget, **case)
 
 

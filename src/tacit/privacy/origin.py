@@ -11,10 +11,6 @@ from tacit.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from tacit.privacy.ledger import Ledger
 
-ELSEWHERE = (
-    "the hyperparameters were chosen without these records: a search that looked at them is charged for itself, or "
-    "this guarantee does not cover the choice"
-)
 PAID = "by the search that this certificate covers: what it learnt of the records is paid for"
 UNCHECKED = (
     "what the certificate says of the data (name, rows), its date, the command and what was left then; a signature "

@@ -24,6 +24,7 @@ from tacit.space import Choice, Params
 from tacit.training.descent import LOGISTIC, RIDGE
 from tacit.training.ebm import COUNTS, EBM, EBM_NUMBERS
 from tacit.training.linear_losses import link
+from tacit.training.registry import read_scores
 from tacit.training.starts import FEATURES
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts, Model
 from tacit.training.worst_pairs import FAR, replace_row
@@ -52,6 +53,10 @@ class MeanScores:
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "mean", "task": self.task, "models": [model.to_json() for model in self.models]}  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> MeanScores:
+        return cls(tuple(read_scores(model) for model in stored["models"]), str(stored["task"]))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params, Space
 from tacit.training.linear_losses import LOSSES, link, score_count
+from tacit.training.lots import LotSettings
 from tacit.training.secret_lots import draw_lot, draw_poisson_lot
 from tacit.training.starts import FEATURES, TARGETS, draw_start
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
@@ -36,8 +37,9 @@ from tacit.training.worst_pairs import FAR, replace_row
 
 MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8
 QUIETEST, LOUDEST = 2.0**12, 2.0**56  # of the noise in whole numbers: a fine lattice, and draws that fit 64 bits
-OPTIMISERS = ("momentum", "adam")
+OPTIMISERS = ("momentum", "adam", "sgd")
 CURVATURES = {"logistic": 0.05, "hinge": 0.1, "squared": 0.2}  # of the mean loss along a feature, about
+SHARES = {"all": math.sqrt(1 - TARGETS), "without_replacement": 0.917, "poisson": 0.987}  # that the worst row spends
 RATES = {"logistic": 3.0, "hinge": 1.0, "squared": 1.0}  # of a hundred steps with momentum
 LOTS = ("all", "without_replacement", "poisson")
 
@@ -106,6 +108,7 @@ class DescentTrainer:
     loss: str = "logistic"
     optimiser: str = "momentum"
     lots: str = "all"
+    averaged: bool = True  # whether the mean of the later weights is released, or the last, as published
 
     def __post_init__(self) -> None:
         choice("loss", self.loss, tuple(LOSSES))
@@ -116,7 +119,8 @@ class DescentTrainer:
     def name(self) -> str:
         kind = {"logistic": "logistic regression", "hinge": "linear SVM", "squared": "ridge regression"}[self.loss]
         lots = {"all": "", "poisson": ", Poisson lots", "without_replacement": ", lots without replacement"}
-        return kind + (", Adam" if self.optimiser == "adam" else "") + lots[self.lots]
+        steps = {"momentum": "", "adam": ", Adam", "sgd": ", SGD"}[self.optimiser]
+        return kind + steps + ("" if self.averaged else " as published") + lots[self.lots]
 
     @property
     def task(self) -> str:
@@ -158,6 +162,11 @@ class DescentTrainer:
             )
         return s
 
+    def settle(self, params: Params, records: int) -> Descent:
+        """The settings at a point of a front, whose noise is a hyperparameter: as it was measured, for release."""
+        s = LotSettings.of(params, records)
+        return Descent(records, s.steps, s.lot, s.rate, s.clip, s.multiplier, self.lots)
+
     def profile(self, settings: Descent) -> Profile:
         if settings.sampling == "all":
             return GaussianProfile(settings.mu)
@@ -175,12 +184,12 @@ class DescentTrainer:
         whole, counts_for = WholeRows.of(rows.X - means), rows.weights[:, None]
         update, mean, averaged = _Update(self.optimiser, s.rate, weights.shape), np.zeros_like(weights), 0
         with one_thread(), np.errstate(over="ignore"):
-            for step, lot in enumerate(_lots(s)):
+            for step, lot in enumerate(_lots(s, noise)):
                 residual = residual_of(whole.scores(weights, lot), target[lot])
                 residual[~known[lot]] = 0.0
                 total = s.counted.total(whole, residual, lot, counts_for[lot])
                 weights -= update(add_noise(total, s.scale, noise) * (s.counted.unit / s.lot))
-                if step >= s.steps // 2:
+                if step >= s.steps // 2 if self.averaged else step == s.steps - 1:
                     mean += weights
                     averaged += 1
         mean /= averaged
@@ -201,22 +210,23 @@ class DescentTrainer:
                 (((FAR, FAR), 1.0), ((-FAR, -FAR), 1.0)),
                 about="the features of a row with a clipped gradient turn round",
                 outputs=outputs,
-                share={"all": math.sqrt(1 - TARGETS), "without_replacement": 0.917, "poisson": 0.987}[self.lots],
+                share=SHARES[self.lots],
             )
             for outputs in ((2, 3) if self.task == CLASSES else (1,))
         )
 
 
 class _Update:
-    """The step to take along noisy gradients: momentum, or Adam."""
+    """The step to take along noisy gradients: with momentum, without, or Adam's."""
 
     def __init__(self, optimiser: str, rate: float, shape: tuple[int, int]) -> None:
         self.rate, self.adam, self.i = rate, optimiser == "adam", 0
+        self.momentum = MOMENTUM if optimiser == "momentum" else 0.0
         self.mean, self.square = np.zeros(shape), np.zeros(shape)
 
     def __call__(self, g: Floats) -> Floats:
         if not self.adam:
-            self.mean = MOMENTUM * self.mean + g
+            self.mean = self.momentum * self.mean + g
             return self.rate * self.mean
         self.i += 1
         self.mean = BETA1 * self.mean + (1 - BETA1) * g
@@ -238,17 +248,20 @@ def add_noise(total: Floats, scale: float, noise: Source) -> Floats:
     return noise.gaussian_whole_array(total.astype(np.int64), scale).astype(float)
 
 
-def _lots(s: Descent) -> Iterator[NDArray[np.intp] | slice]:
+def _lots(s: Descent, noise: Source) -> Iterator[NDArray[np.intp] | slice]:
     """The records of each step, from the operating system's secure generator: which ones must stay secret."""
     for _ in range(s.steps):
         if s.sampling == "all":
             yield slice(None)
         elif s.sampling == "without_replacement":
-            yield draw_lot(s.records, s.lot)
+            yield draw_lot(s.records, s.lot, noise)
         else:
-            yield draw_poisson_lot(s.records, s.lot / s.records)
+            yield draw_poisson_lot(s.records, s.lot / s.records, noise)
 
 
 LOGISTIC, SVM, RIDGE = DescentTrainer("logistic"), DescentTrainer("hinge"), DescentTrainer("squared")
 LOGISTIC_LOTS = DescentTrainer("logistic", lots="without_replacement")
+LOGISTIC_SGD = DescentTrainer("logistic", "sgd", "without_replacement", averaged=False)
+LOGISTIC_ADAM = DescentTrainer("logistic", "adam", "without_replacement", averaged=False)
+SVM_SGD = DescentTrainer("hinge", "sgd", "without_replacement", averaged=False)
 LOGISTIC_POISSON = DescentTrainer("logistic", optimiser="adam", lots="poisson")

@@ -25,6 +25,7 @@ from tacit.training.examples import Unreleased
 from tacit.training.fast_noise import FastNormals
 from tacit.training.inputs import Floats, Inputs, squares
 from tacit.training.lots import LotSettings, distinct_lots
+from tacit.training.measured import Right
 
 
 class Perceptron:
@@ -112,9 +113,9 @@ class Network(ByLots):
     <not released, no guarantee: a list>
     """
 
-    apart: ClassVar[str] = "models are trained to be measured, with seeded noise, and never released"
     name = "perceptron, DP-SGD"
     kind = "mnist"
+    linear = False
     most_classes = 1000
     hidden: ClassVar[tuple[int, ...]] = (128, 64)
 
@@ -167,7 +168,7 @@ class Network(ByLots):
         """The inputs in single precision, and the order of their columns while training."""
         return Inputs.of(self.examples.X.astype(np.float32, copy=False))
 
-    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def correct(self, params: Params, seeds: Sequence[int]) -> Right:
         X = self.examples.X_test.astype(np.float32, copy=False)
         nets = self.train(params, seeds).reveal()
         return np.array([net.scores(X)[-1].argmax(axis=1) == self.examples.y_test for net in nets])

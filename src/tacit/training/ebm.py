@@ -30,6 +30,7 @@ from tacit.space import Float, Int, Params
 from tacit.training.additive import AdditiveScores, Bins, Floats, bin_count, place_in_bins
 from tacit.training.descent import LOUDEST, add_noise
 from tacit.training.linear_losses import LOSSES, link, score_count
+from tacit.training.secret_lots import public_generator
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.worst_pairs import replace_row
 
@@ -146,7 +147,7 @@ class BoostingTrainer:
         s, spans, k = settings, facts.spans, score_count(facts.outputs)
         known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
         target = np.where(known, rows.target, 0.0)
-        residual_of, public = LOSSES["logistic" if self.task == CLASSES else "squared"], np.random.default_rng()
+        residual_of, public = LOSSES["logistic" if self.task == CLASSES else "squared"], public_generator(noise)
         sizes = [bin_count(span, s.cells) for span in spans]
         bins = [place_in_bins(rows.X, span, s.cells) for span in spans]
         weights = rows.weights

@@ -22,7 +22,6 @@ from tacit.privacy.private import Private
 if TYPE_CHECKING:
     import pandas as pd
 
-ENCODED = "features were scaled and encoded by public facts, not by facts read off these records"
 LARGEST = 1e6  # of a feature: beyond it single precision overflows, and a clipped gradient would be no number
 
 

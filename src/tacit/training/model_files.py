@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tacit.errors import BadInput, extra
 from tacit.privacy.release import Release, plain
-from tacit.training.additive import AdditiveScores
-from tacit.training.automatic import MeanScores
-from tacit.training.dense import DenseScores
-from tacit.training.descent import LinearScores
-from tacit.training.perceptron import PerceptronScores
-from tacit.training.perturbed_output import UnitLinearScores
 from tacit.training.preparation import Preparation
+from tacit.training.registry import TRAINERS, read_scores
 from tacit.training.trained import FORMAT, PublishedModel, Trained
-from tacit.training.trainer import Model
 
-KINDS: dict[str, Callable[[dict[str, Any]], Model]] = {
-    "linear": LinearScores.from_json,
-    "additive": AdditiveScores.from_json,
-    "perceptron": PerceptronScores.from_json,
-    "layers": DenseScores.from_json,
-    "linear of unit rows": UnitLinearScores.from_json,
-    "mean": lambda stored: MeanScores(tuple(scores_from_json(m) for m in stored["models"]), str(stored["task"])),
-}
 AS_JSON, AS_PICKLE = "model.json", "model.joblib"
 
 
@@ -83,16 +68,12 @@ def from_json(document: dict[str, Any]) -> PublishedModel:
     if document.get("format") != FORMAT:
         raise ValueError("format")
     return PublishedModel(
-        Preparation.from_json(document["preparation"]), scores_from_json(document["model"]), str(document["trainer"])
+        Preparation.from_json(document["preparation"]), read_scores(document["model"]), str(document["trainer"])
     )
 
 
-def scores_from_json(document: dict[str, Any]) -> Model:
-    """A model of one of the kinds that are made of numbers, without the preparation of its inputs."""
-    return KINDS[document["kind"]](document)
-
-
 def scores_to_json(model: Any) -> dict[str, Any] | None:
-    """The JSON form of a model that ``scores_from_json`` reads; None for any other."""
+    """The JSON form of a model that ``read_scores`` reads; None for any other."""
+    kinds = {entry.model[0] for entry in TRAINERS.values()}
     document: dict[str, Any] | None = plain(model) if hasattr(model, "to_json") else None
-    return document if isinstance(document, dict) and document.get("kind") in KINDS else None
+    return document if isinstance(document, dict) and document.get("kind") in kinds else None

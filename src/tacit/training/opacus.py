@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, choice, extra
 from tacit.space import Params, Space
 from tacit.training.by_lots import ByLots
 from tacit.training.examples import Unreleased
 from tacit.training.lots import LotSettings, Steps
+from tacit.training.measured import Right
 
 PURPOSE = "Opacus training"
 
@@ -35,9 +36,9 @@ class OpacusModel(ByLots):
     Edges. MissingExtra without torch and Opacus. Empty lots happen with Poisson sampling and are steps of pure noise.
     """
 
-    apart: ClassVar[str] = "models are trained to be measured, with torch's seeded noise, and never released"
     name = "torch model, Opacus"
     kind = "mnist"
+    linear = False
     most_classes = 1000
     sampling: ClassVar[dict[str, str]] = {"sampling": "poisson", "adjacency": "add_remove"}
 
@@ -116,7 +117,7 @@ class OpacusModel(ByLots):
                     optimiser.step()
         return module.eval()
 
-    def _correct(self, params: Params, seeds: Sequence[int]) -> NDArray[np.bool_]:
+    def correct(self, params: Params, seeds: Sequence[int]) -> Right:
         torch = extra("torch", "torch", PURPOSE)
         X = torch.as_tensor(self.examples.X_test, dtype=torch.float32)
         modules = self.train(params, seeds).reveal()

@@ -30,7 +30,7 @@ from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params
 from tacit.training.descent import LOUDEST, QUIETEST, add_noise
 from tacit.training.linear_losses import LOSSES, link, score_count
-from tacit.training.secret_lots import draw_lot
+from tacit.training.secret_lots import draw_lot, public_generator
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.worst_pairs import replace_row
 
@@ -148,11 +148,11 @@ class PerceptronTrainer:
         known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
         x, target = whole_inputs(rows.X), np.where(known, rows.target, 0.0)
         D, H = x.shape[1], s.hidden
-        theta = np.concatenate([first_weights(D, H).ravel(), np.zeros((H + 1) * k)])
+        theta = np.concatenate([first_weights(D, H, noise).ravel(), np.zeros((H + 1) * k)])
         mean, speed = np.zeros_like(theta), np.zeros_like(theta)
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for step in range(s.steps):
-                lot = draw_lot(s.records, s.lot)
+                lot = draw_lot(s.records, s.lot, noise)
                 first, second = theta[: D * H].reshape(D, H), theta[D * H :].reshape(H + 1, k)
                 a = x[lot]
                 h = activate(a, first)
@@ -216,9 +216,9 @@ def whole_sums(x: Floats, h: Floats, second: Floats, residual: Floats, s: Percep
     return np.concatenate([(x.T @ cut[0]).ravel(), (h.T @ cut[1]).ravel()])
 
 
-def first_weights(inputs: int, hidden: int) -> Floats:
+def first_weights(inputs: int, hidden: int, noise: Source) -> Floats:
     """Random weights for the hidden layer, the constant's 0: He et al. (2015). No record has a part in them."""
-    weights = np.random.default_rng().normal(0.0, math.sqrt(2 / inputs), (inputs, hidden))
+    weights = public_generator(noise).normal(0.0, math.sqrt(2 / inputs), (inputs, hidden))
     weights[-1] = 0.0
     return weights
 

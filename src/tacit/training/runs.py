@@ -22,7 +22,8 @@ from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import Source
 from tacit.run.private_state import PrivateState
 from tacit.space import Params, Space
-from tacit.training.model_files import scores_from_json, scores_to_json
+from tacit.training.model_files import scores_to_json
+from tacit.training.registry import read_scores
 from tacit.training.scoring import Scoring
 from tacit.training.trainer import CLASSES, Base, EncodedRows, Facts, Model, Trainer
 
@@ -259,5 +260,5 @@ def load_run(state: PrivateState, number: int) -> Run:
     if stored["failed"]:
         return Run.failure(stored["params"])
     found = stored["model"]
-    model = state.load_model(f"model-{number}") if found is None else scores_from_json(found)
+    model = state.load_model(f"model-{number}") if found is None else read_scores(found)
     return Run(stored["params"], stored["loss"], model)

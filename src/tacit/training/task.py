@@ -8,6 +8,7 @@ from typing import Any
 from tacit.data.metrics import Metric, find
 from tacit.data.metrics.reading import CLASSIFICATION
 from tacit.data.schema import Schema
+from tacit.training.registry import load_trainer
 from tacit.training.trainer import CLASSES, NUMBERS, Trainer
 
 AUTO = {None: "auto", CLASSES: "auto", NUMBERS: "auto-numbers"}  # what "auto" is, for each task
@@ -23,8 +24,6 @@ def settle_task(
     >>> settle_task("auto", None, None, None) is None
     True
     """
-    from tacit.training.train import load_trainer
-
     if trainer != AUTO[None]:
         return load_trainer(trainer).task
     if labels is not None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import math
-import secrets
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from tacit.space import Float, Int, Params
 from tacit.training.dense import DenseScores, TorchScores
 from tacit.training.descent import LOUDEST, add_noise
 from tacit.training.linear_losses import score_count
-from tacit.training.secret_lots import draw_lot, draw_poisson_lot
+from tacit.training.secret_lots import draw_lot, draw_poisson_lot, public_generator
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.worst_pairs import FAR, replace_row
 
@@ -129,7 +128,9 @@ class TorchTrainer:
         torch, s = extra("torch", "torch", PURPOSE), settings
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Opacus's hooks; and a warning might tell of a row
-            torch.manual_seed(secrets.randbits(63))  # of first weights and of dropout, which no record touches
+            torch.manual_seed(
+                int(public_generator(noise).integers(2**63))
+            )  # of first weights and of dropout, which no record touches
             module = self._module(facts, s)
             blank = copy.deepcopy(module)  # has seen no record
             known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
@@ -164,7 +165,7 @@ class TorchTrainer:
         optimiser.source, optimiser.settings = noise, s
         mean = [torch.zeros_like(p, dtype=torch.float64) for p in module.parameters()]
         for step in range(s.steps):
-            lot = torch.as_tensor(_draw(s))
+            lot = torch.as_tensor(_draw(s, noise))
             optimiser.zero_grad()
             if len(lot):
                 (self._losses(wrapped(X[lot]), target[lot]) * known[lot]).mean().backward()
@@ -249,10 +250,10 @@ def whole_features(X: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.clip(np.nan_to_num(np.asarray(X, float), nan=0.0), -LARGEST_INPUT, LARGEST_INPUT))
 
 
-def _draw(s: TorchSettings) -> NDArray[np.intp]:
+def _draw(s: TorchSettings, noise: Source) -> NDArray[np.intp]:
     if s.sampling == "poisson":
-        return draw_poisson_lot(s.records, s.lot / s.records)
-    return draw_lot(s.records, s.lot)
+        return draw_poisson_lot(s.records, s.lot / s.records, noise)
+    return draw_lot(s.records, s.lot, noise)
 
 
 TORCH, TORCH_NUMBERS = TorchTrainer(), TorchTrainer(task=NUMBERS)

@@ -25,7 +25,7 @@ from tacit.data.identity import DataIdentity
 from tacit.data.metrics import Metric
 from tacit.data.schema import Schema
 from tacit.data.split import divide_rows
-from tacit.errors import BadInput, TacitError, choice, refuse_short_memory
+from tacit.errors import BadInput, TacitError, refuse_short_memory
 from tacit.methods.intervals import sampling_deviation
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
@@ -41,6 +41,7 @@ from tacit.training.model_files import load_joblib, write_model
 from tacit.training.preparation import Preparation
 from tacit.training.private_table import DividedTable, identify_table, separate_target, settle_schema
 from tacit.training.quantiles import FEW
+from tacit.training.registry import load_trainer
 from tacit.training.runs import Run, Search, default_params
 from tacit.training.scoring import Scoring, load_metric, refuse_unknown_rates
 from tacit.training.search_cost import SearchCost
@@ -93,7 +94,7 @@ def train(
 ) -> Release[Trained]:
     """Train a model with differential privacy on a table, release it with an honest score, and charge once.
 
-    ``trainer`` is a name (see ``tacit.training.TRAINERS``) or an object; with "auto", whether classes or a number is
+    ``trainer`` is a name (see ``tacit.training.registry``) or an object; with "auto", whether classes or a number is
     predicted follows from the labels, the schema or the metric, and without any is learnt with noise. ``X`` is a
     DataFrame, an array or a list of rows and ``y`` what is predicted, or ``target`` names the column of X that is. One
     model is trained, with the trainer's defaults for so many rows and columns and such a budget. With ``runs`` above 1
@@ -373,15 +374,6 @@ class Training:
                 **self.cost.to_json(),
             },
         )
-
-
-def load_trainer(trainer: str | Trainer) -> Trainer:
-    from tacit.training import TRAINERS, load
-
-    if not isinstance(trainer, str):
-        return trainer
-    found: Trainer = load(choice("trainer", trainer, tuple(TRAINERS)))
-    return found
 
 
 def count_runs(runs: float | None, space: Any = None) -> float:

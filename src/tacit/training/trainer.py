@@ -17,8 +17,8 @@ from tacit.privacy.noise import Source
 from tacit.privacy.profiles import Profile, TableProfile
 from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Params
-
-CLASSES, NUMBERS = "classes", "numbers"
+from tacit.training.registry import CLASSES as CLASSES
+from tacit.training.registry import NUMBERS as NUMBERS
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Trainer(Protocol):
 
 
 class RegisteredTrainer(Trainer, Protocol):
-    """A trainer of ``TRAINERS``: it names the rows on which its calibration is tight."""
+    """A trainer of the registry: it names the rows on which its calibration is tight."""
 
     def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
         """Neighbours on which a training calibrated to ``base`` spends a stated share of it."""

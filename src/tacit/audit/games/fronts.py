@@ -45,24 +45,37 @@ def sparse_vector_answers(truth: Any, params: Params, noise: Source) -> Any:
 
 
 def output_perturbation(records: int = 200) -> Game:
-    """Weights published with noise: one record pulls them to the one side, then to the other."""
-    from tacit.training.output_perturbation import OutputPerturbation
+    """Weights published with noise: one record pulls them to the one side, then to the other.
 
-    params, made = {"gamma": 0.02, "sigma": 0.5}, OutputPerturbation.turn_record(records)
-    (pair,) = OutputPerturbation.worst_pairs(records)
+    The others make the weights long in the first direction. Ours lies against it, so its residual is near 1 whatever
+    its second coordinate; that one turns, and its whole pull with it.
+    """
+    from tacit.training.output_perturbation import OutputPerturbation
+    from tacit.training.perturbed_output import OUTPUT_SGD, PlainDescent
+    from tacit.training.trainer import CLASSES, EncodedRows, Facts
+    from tacit.training.worst_pairs import FAR
+
+    params = {"gamma": 0.02, "sigma": 0.5}
+    y = np.r_[np.ones(records - 1), 0]  # a second class must occur; it says the same as the others
+    X = np.tile([[1.0, 0.0]], (2, records, 1))
+    X[:, -1], X[0, 0], X[1, 0] = (-1.0, 0.0), (-0.5, 0.75**0.5), (-0.5, -(0.75**0.5))
+    sides = [OutputPerturbation(x, y, x, y, classes=(0, 1)) for x in X]
+    claim = Budget.gdp(sides[0].sensitivity(params["gamma"]) / params["sigma"])
+    settings = PlainDescent(records, 3, 1, params["gamma"], sides[0].epochs, claim.amount, passes=True)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         if isinstance(noise, Simulation):  # many models in one pass, with fast noise
             seeds = noise.generator.integers(2**31, size=runs).tolist()
-            return np.asarray(made[side].train(params, seeds).reveal(), float)
-        return np.array([pair.play(side, noise) for _ in range(runs)])
+            return np.asarray(sides[side].train(params, seeds).reveal(), float)
+        rows, facts = EncodedRows(FAR * X[side], y), Facts(records, 2, CLASSES, 2)
+        return np.array([OUTPUT_SGD.train(rows, settings, facts, noise).weights[0] for _ in range(runs)])
 
     about = (
         f"noisy weights of a logistic regression over {records} records; one record that the others class wrong turns "
         "its second coordinate"
     )
-    more: dict[str, Any] = {"runs": 20_000, "chunk": 4000, "share": pair.share}
-    return Game("output-perturbation", about, pair.claim, draw, **more)
+    more: dict[str, Any] = {"runs": 20_000, "chunk": 4000, "share": 0.339}
+    return Game("output-perturbation", about, claim, draw, **more)
 
 
 def dp_mlp() -> Game:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.audit.canaries import best_one_run, codes
 from tacit.audit.game import DELTA, EXACTLY, SIMULATED, Audit
+from tacit.audit.games.others import train_once
 from tacit.files import Json
 from tacit.methods.observed import confirmations
 from tacit.methods.tune import tune
@@ -80,16 +81,11 @@ def dp_sgd_canaries(canaries: int = 256) -> OneRun:
     params, delta = {"epochs": 8, "lot": canaries // 4, "rate": 1e-3, "variance": 0.5, "clip": 1.0}, DELTA
     X = 100.0 * np.eye(canaries)
 
-    def make_trainer(coins: Any) -> LogisticSGD:
-        return LogisticSGD(X, coins, X[:2], np.array([0, 1]), classes=(0, 1))
-
-    budget = Budget.approximate(float(make_trainer(np.arange(canaries) % 2).epsilons([params], delta)[0]), delta)
+    half = LogisticSGD(X, np.arange(canaries) % 2, X[:2], np.array([0, 1]), classes=(0, 1))
+    budget = Budget.approximate(float(half.epsilons([params], delta)[0]), delta)
 
     def play(noise: Source, coins: Any) -> Any:
-        if isinstance(noise, Simulation):
-            seed = int(noise.generator.integers(2**31))
-            return make_trainer(coins).train(params, [seed]).reveal()[0, :-1].astype(float)
-        return make_trainer(coins).train_for_release(params, delta=delta, noise=noise).value.weights[:-1]
+        return train_once(params, X, coins, noise)[:-1]
 
     about = f"one training run over {canaries} records, each a canary with its own feature and a label by its coin"
     return OneRun("dp-sgd-one-run", about, budget, canaries, play, exact=False, share=0.796)

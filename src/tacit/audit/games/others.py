@@ -13,6 +13,7 @@ from tacit.outsource.curator.transform import ATTACK, NoisyProjection, Published
 from tacit.privacy.accounting import compose
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import EXACT, Simulation, Source
+from tacit.space import Params
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -100,6 +101,16 @@ def private_answers(queries: int = 4) -> Game:
 # Training
 
 
+def train_once(params: Params, X: Array, y: Any, noise: Source) -> Array:
+    """Weights of logistic regression by DP-SGD, as it is trained for release."""
+    from tacit.training.descent import LOGISTIC_SGD
+    from tacit.training.trainer import CLASSES, EncodedRows, Facts
+
+    rows, facts = EncodedRows(X, np.asarray(y, float)), Facts(len(X), X.shape[1], CLASSES, 2)
+    weights: Array = LOGISTIC_SGD.train(rows, LOGISTIC_SGD.settle(params, len(X)), facts, noise).weights
+    return np.asarray(weights[0])
+
+
 def dp_sgd() -> Game:
     """DP-SGD on the whole data set as one lot: the label of one record with a long gradient is turned."""
     from tacit.training.dp_sgd import LogisticSGD
@@ -116,9 +127,7 @@ def dp_sgd() -> Game:
         if isinstance(noise, Simulation):  # many models in one pass, with fast noise
             seeds = noise.generator.integers(2**31, size=runs).tolist()
             return np.asarray(made[side].train(params, seeds).reveal(), float)
-        return np.array(
-            [made[side].train_for_release(params, delta=1e-2, noise=noise).value.weights for _ in range(runs)]
-        )
+        return np.array([train_once(params, X, made[side].examples.y, noise) for _ in range(runs)])
 
     about = (
         "4 steps of DP-SGD with all 8 records in every lot; the label of one record with a clipped gradient is turned"
