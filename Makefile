@@ -8,7 +8,8 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs
 
 # a few workers are quickest; WORKERS=1 or 4, ORDER=random (or its seed) and SEED=n (other draws) must pass as well
 WORKERS ?= 2
-PYTEST = $(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal -q $(if $(ORDER),--order $(ORDER)) $(if $(SEED),--seed $(SEED))
+# without bytecode on disk every process that a test starts would compile all of tacit
+PYTEST = PYTHONDONTWRITEBYTECODE= $(ONE_THREAD) .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal -q $(if $(ORDER),--order $(ORDER)) $(if $(SEED),--seed $(SEED))
 N ?= 20
 # what the lowest versions are tested with; ray, and what is only needed to test, comes in its pinned version
 FLOORS = sklearn,postgres,service,plot,sign,parquet,excel,dask

@@ -1,8 +1,7 @@
-"""A small DP-GIBO run with a real ledger, in a folder, that may be killed: ``python gibo_run.py FOLDER SECONDS``."""
+"""A small DP-GIBO run with a real ledger, in a folder, that may be killed."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,3 @@ def run(folder: Path, seconds: float = 0.0, fails: bool = False) -> Any:
         settings = DescentSettings.of({"scan": 4}, (0.0, 1.0), space)
         asked = Objective(losses, RECORDS, (0.0, 1.0))
         return release(GradientSearch(Task(asked, space, budget, STEPS, ledger=ledger), settings, folder / FILE))
-
-
-if __name__ == "__main__":
-    run(Path(sys.argv[1]), float(sys.argv[2]))

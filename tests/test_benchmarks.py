@@ -409,6 +409,8 @@ def test_a_peer_that_is_not_installed_has_no_figure(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(overhead, "importlib", absent)
     monkeypatch.setattr(overhead, "LENGTHS", (12,))
     monkeypatch.setattr(overhead, "MANY", 12)
+    monkeypatch.setattr(overhead, "LONGEST", 20)
+    monkeypatch.setattr(overhead, "FEWEST", 1)
     names = [figure.name for figure in overhead.run(1)]
     assert names[:2] == ["12 trials: tacit.tune", "12 trials: tacit.tune against TPESampler"]
     assert not any("GPSampler" in name for name in names)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+import tacit
+
 ROOT = Path(__file__).parents[1]
 WALK = """
 import json, sys, tacit
@@ -18,9 +20,9 @@ from tacit.cli import main
 
 root, entered, spine = str(Path(tacit.__file__).parent) + "/", {}, []
 
-def watch(frame, event, _):
+def watch(frame, event, _):  # at every call, and at no line
     name = frame.f_code.co_filename
-    if event != "call" or not name.startswith(root):
+    if not name.startswith(root):
         return
     entered[name.removeprefix(root)] = True
     if name.endswith("privacy/noise.py") and frame.f_code.co_name == "gaussian_whole" and not spine:
@@ -33,13 +35,13 @@ def watch(frame, event, _):
 sys.argv = ["tacit", "tune", "--table", "t.csv", "--target", "sick", "--trials", "6", "--out", "out",
             "--method", "observed", "--yes", "-q"]
 sys.argv += ["--ledger", "ledger.db"]
-sys.setprofile(watch)
+sys.settrace(watch)
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
 finally:
-    sys.setprofile(None)
+    sys.settrace(None)
 Path("walked.json").write_text(json.dumps({"entered": sorted(entered), "spine": spine[::-1]}))
 """
 
@@ -60,9 +62,7 @@ def test_the_written_path_is_the_path(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=2000)
     lines = ["a,b,sick", *(f"{x:.3f},{'xy'[i % 2]},{int(x > 0)}" for i, x in enumerate(rows))]
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    opening = ["ledger", "open", "default", "--ledger", "ledger.db", "--epsilon", "1", "--delta", "1e-5"]
-    command = [sys.executable, "-c", "from tacit.cli import main; main()", *opening]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    tacit.Ledger.open(tmp_path / "ledger.db", "default", tacit.Budget.approximate(1.0, 1e-5)).close()
     done = subprocess.run([sys.executable, "-c", WALK], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     walked = json.loads((tmp_path / "walked.json").read_text())

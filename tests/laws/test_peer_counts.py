@@ -12,7 +12,8 @@ COPIES = 3
 
 
 def spent(kind: type, relation: da.NeighboringRelation, event: da.DpEvent, count: int = 1) -> float:
-    accountant = kind(neighboring_relation=relation)
+    coarse = {"value_discretization_interval": 1e-2} if kind is pld.PLDAccountant else {}
+    accountant = kind(neighboring_relation=relation, **coarse)
     return float(accountant.compose(event, count).get_epsilon(1e-5))
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,6 +15,7 @@ import pytest
 from observed_parts import BUDGET, SPACE, Counting, N, at, bowl, claims, finished, study, terms, trials_of, tuned
 from optuna.trial import TrialState
 from scipy import stats
+from shell_parts import child as command
 
 import tacit
 from tacit.errors import BadInput, TacitError
@@ -282,28 +279,21 @@ def test_ctrl_c_keeps_what_was_observed_and_a_second_run_finishes(tmp_path: Path
     (tmp_path / "slow_model.py").write_text(SLOW)
     (tmp_path / "space.toml").write_text("x = {low = 0.0, high = 1.0}\n")
     ledger = tacit.Ledger.open(tmp_path / "ledger.db", "default", BUDGET)
-    command = [str(Path(sys.executable).parent / "tacit"), "tune", "slow_model:losses", "--space", "space.toml"]
-    command += ["--records", "2000", "--bounds", "0", "1", "--trials", "4", "--method", "random"]
-    command += ["--out", "out", "--ledger", "ledger.db"]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a run in the background is born deaf to Ctrl-C
-    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=heed, **pipes) as running:
-        while not (tmp_path / "slow").exists():
-            assert running.poll() is None, running.communicate()
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        out, told = running.communicate()
-    assert (running.returncode, out) == (130, "")
-    assert "interrupted" in told
-    assert "To go on: " in told
-    assert "Traceback" not in told
-    states = [t.state for t in trials_of(at(tmp_path / "out"))]
+    words = "tune slow_model:losses --space space.toml --records 2000 --bounds 0 1 --trials 4 --method random"
+    asked = [*words.split(), "--out", "run", "--ledger", "ledger.db"]
+    given: dict[str, Any] = {"at": tmp_path, "ready": (tmp_path / "slow").exists}
+    said = command(*asked, **given, number=signal.SIGINT)
+    assert (said.code, said.out) == (130, "")
+    assert "interrupted" in said.err
+    assert "To go on: " in said.err
+    assert "Traceback" not in said.err
+    states = [t.state for t in trials_of(at(tmp_path / "run"))]
     assert states == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.FAIL]
-    before = finished(at(tmp_path / "out"))
+    before = finished(at(tmp_path / "run"))
 
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert again.returncode == 0, again.stderr
-    after = finished(at(tmp_path / "out"))
+    again = command(*asked, **given, number=0)
+    assert again.code == 0, again.err
+    after = finished(at(tmp_path / "run"))
     assert (len(after), after[:2]) == (4, before)
     assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
 

@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import gibo_run
 import pytest
+from forked import start
 
 import tacit
 from tacit.errors import BadInput, LedgerError, ObjectiveError
@@ -32,25 +31,20 @@ def charges(folder: Path) -> list:
         return [e for e in ledger.entries() if e.kind == "charge"]
 
 
-def run_in_process(folder: Path, *arguments: str) -> subprocess.Popen:
-    command = [sys.executable, gibo_run.__file__, str(folder), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def wait_for_draw(folder: Path, name: str) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         if (folder / FILE).exists() and f'"keep": "{name}"' in (folder / FILE).read_text():
             return
-        time.sleep(0.05)
+        time.sleep(0.01)
     raise AssertionError("the run did not get there")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, how) -> None:
-    process = run_in_process(tmp_path, "0.15")
+    process = start(gibo_run.run, tmp_path, 0.05)
     wait_for_draw(tmp_path, "start 0 step 2")
     os.kill(process.pid, how)
-    process.communicate()
+    process.join()
     before = lines(tmp_path)
     kept = {line["keep"]: line["value"] for line in before if "keep" in line}
     lost = {line["claim"] for line in before if "claim" in line} - set(kept)
@@ -75,10 +69,10 @@ def test_a_run_that_is_killed_goes_on_without_paying_or_drawing_twice(tmp_path, 
 
 def test_a_run_killed_after_its_start_was_drawn_begins_there_and_its_copies_draw_nothing(tmp_path) -> None:
     (tmp_path / "copy").mkdir()
-    process = run_in_process(tmp_path, "0.3")
+    process = start(gibo_run.run, tmp_path, 0.2)
     wait_for_draw(tmp_path, "place")
     process.kill()
-    process.communicate()
+    process.join()
     (place,) = (line["value"] for line in lines(tmp_path) if line.get("keep") == "place")
     shutil.copy(tmp_path / FILE, tmp_path / "copy" / FILE)
     assert gibo_run.run(tmp_path).value.details["scan"]["chosen"] == place

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -14,13 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import exit_code
 from train_parts import BUDGET, quick, table
 
 from tacit.errors import BadInput, TacitError
+from tacit.privacy.guarantee import Budget
 from tacit.run.private_state import PrivateState
 from tacit.space import Float, Int, Space
+from tacit.training import secret_search
 from tacit.training.descent import DescentTrainer
 from tacit.training.runs import SLOWER, TRIES, Run, Search, draw_params, load_run, run_all
+from tacit.training.select import OwnSearch, select
 from tacit.training.train import count_runs, train
 from tacit.training.trainer import CLASSES, EncodedRows, Facts
 
@@ -66,48 +69,41 @@ def test_a_trainer_that_raises_says_so_before_anything_is_spent_and_in_its_own_w
         train(Narrow(), table(), target="ill", budget=BUDGET, progress=False)
 
 
-KILLED = """
-import os, signal, sys
-import numpy as np
-import tacit
-from tacit.training import secret_search
-from tacit.training.select import OwnSearch
+def select_killed(folder: Path) -> Any:
+    """Three runs, of which the second kills the process, as one does that needs more memory than there is."""
 
-def note(name, value):
-    with open(sys.argv[1] + "/" + name, "a") as file:
-        print(value, file=file)
+    def note(name: str, value: Any) -> None:
+        with (folder / name).open("a") as file:
+            print(value, file=file)
 
-def objective(params, base):
-    note("calls", params["x"])
-    if params["x"] < 0.5:  # as one that needs more memory than there is
-        os.kill(os.getpid(), signal.SIGKILL)
-    return params["x"], np.full(4000, params["x"])
+    def objective(params: Any, base: Any) -> Any:
+        note("calls", params["x"])
+        if params["x"] < 0.5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return params["x"], np.full(4000, params["x"])
 
-def draw(self):
-    note("drawn", "")
-    number = len(open(sys.argv[1] + "/drawn").readlines())
-    return {"x": {1: 0.9, 2: 0.2, 3: 0.8}.get(number, 0.01 * number + 0.5)}
+    def draw(search: Any) -> Any:
+        note("drawn", "")
+        number = len((folder / "drawn").read_text().splitlines())
+        return {"x": {1: 0.9, 2: 0.2, 3: 0.8}.get(number, 0.01 * number + 0.5)}
 
-secret_search.draw_runs, OwnSearch.draw_params = lambda law: 3, draw
-space, budget = {"x": tacit.Float(0.0, 1.0)}, tacit.Budget.approximate(2.0, 1e-6)
-release = tacit.select(objective, space, records=4000, budget=budget, runs=2, out=sys.argv[1] + "/out", progress=False)
-print(release.value.params["x"])
-"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secret_search, "draw_runs", lambda law: 3)
+        patch.setattr(OwnSearch, "draw_params", draw)
+        asked: dict[str, Any] = {"records": 4000, "budget": Budget.approximate(2.0, 1e-6), "runs": 2, "progress": False}
+        return select(objective, {"x": Float(0.0, 1.0)}, **asked, out=folder / "out")
 
 
 def test_a_run_that_was_killed_goes_on_with_its_setting_and_at_last_counts_as_failed(tmp_path: Path) -> None:
     """Else the law of the settings would be another one wherever the kill depends on the setting."""
-    (tmp_path / "killed.py").write_text(KILLED)
-    plans, end = set[bytes](), None
+    plans = set[bytes]()
     for _ in range(TRIES):
-        end = subprocess.run([sys.executable, tmp_path / "killed.py", tmp_path], capture_output=True, text=True)
-        assert end.returncode == -signal.SIGKILL
+        assert exit_code(select_killed, tmp_path) == -signal.SIGKILL
         plans.add((tmp_path / "out" / "private" / "plan").read_bytes()[32:])
     assert len(plans) == 1
     assert len(json.loads(plans.pop())["settings"]) == 6
-    end = subprocess.run([sys.executable, tmp_path / "killed.py", tmp_path], capture_output=True, text=True)
+    assert select_killed(tmp_path).value.params["x"] == 0.8
     assert (tmp_path / "calls").read_text().split() == ["0.9", *["0.2"] * TRIES, "0.8"]
-    assert float(end.stdout) == 0.8
     assert not (tmp_path / "out" / "private").exists()
 
 
