@@ -30,6 +30,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+BOTORCH_SETTING = {"restarts": 4, "raw": 128, "draws": 64}
+"""Of BoTorch's searches for fronts wherever they stand, timed or judged; its tutorial has 10, 512 and 128."""
+
 
 class Missing(Exception):
     """Something this machine does not have: a peer, data, a server. The message says what, and how to get it."""

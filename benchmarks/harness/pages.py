@@ -9,12 +9,13 @@ from pathlib import Path
 
 from benchmarks.harness.papers_page import page as papers
 from benchmarks.harness.pictures import drawn
-from benchmarks.harness.reading import chosen, measured
+from benchmarks.harness.reading import chosen, measured, shown
 from benchmarks.harness.results_page import Documents, table
 from benchmarks.harness.results_page import pages as results_pages
 from benchmarks.harness.runner import is_current, repeats_of
 
 FILLED = re.compile(r"(<!-- figures: (?P<spec>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+VALUE = re.compile(r"(<!-- value: (?P<spec>[^>]+) -->).*?(<!-- / -->)", re.DOTALL)
 
 
 def documents(results: Path) -> Documents:
@@ -26,13 +27,18 @@ def made(results: Path, docs: Path, current: Collection[str]) -> dict[str, str]:
     known = documents(results)
     pictures = drawn(known, results)
     pages = results_pages(known, sorted(pictures), current) | {"papers.md": papers(known, sorted(pictures))}
-    if (docs / "scale.md").exists():
-        pages["scale.md"] = filled((docs / "scale.md").read_text(), known)
+    for page in sorted([*docs.glob("*.md"), *docs.glob("proofs/*.md")]):
+        if FILLED.search(text := page.read_text()) or VALUE.search(text):
+            pages[str(page.relative_to(docs))] = filled(text, known)
     return pages | {f"pictures/{name}": svg for name, svg in pictures.items()}
 
 
 def filled(text: str, known: Documents) -> str:
-    """A page with the tables between its markers made anew: ``<!-- figures: BENCHMARK | PATTERN -->``."""
+    """A page with what stands between its markers made anew.
+
+    A table stands between ``<!-- figures: BENCHMARK | PATTERN -->`` and ``<!-- end -->``, one value in a sentence
+    between ``<!-- value: BENCHMARK | NAME -->`` and ``<!-- / -->``; a value that is not kept is a question mark.
+    """
 
     def one(found: re.Match[str]) -> str:
         name, pattern = (part.strip() for part in found["spec"].split("|"))
@@ -44,7 +50,12 @@ def filled(text: str, known: Documents) -> str:
         )
         return found[1] + "\n" + "\n".join(lines) + found[3]
 
-    return FILLED.sub(one, text)
+    def value(found: re.Match[str]) -> str:
+        name, pattern = (part.strip() for part in found["spec"].split("|"))
+        rows = chosen(known.get(name, {}), [pattern])
+        return found[1] + (shown(rows[0].value) if rows else "?") + found[3]
+
+    return VALUE.sub(value, FILLED.sub(one, text))
 
 
 def write(results: Path, docs: Path) -> None:

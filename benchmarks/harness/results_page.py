@@ -14,7 +14,6 @@ from benchmarks.harness.reading import Row, chosen, measured, shown
 from benchmarks.harness.runner import read_header
 
 HERE = Path(__file__).parent
-MOST = 8  # figures shown for one line of the checklist; the rest stand below
 Documents = dict[str, dict[str, Any]]
 PEERS = {"scikit-learn": "scikit-learn", "NumPy": "numpy", "BoTorch": "botorch", "Opacus": "opacus", "TPE": "optuna"}
 PEERS |= {"GPSampler": "optuna", "optuna": "optuna", "dp-accounting": "dp-accounting", "autodiff": "torch"}
@@ -37,7 +36,7 @@ RAW = ["---", "search:", "  exclude: true", "---", ""]  # raw tables stand besid
 
 
 def pages(documents: Documents, pictures: list[str], current: Collection[str]) -> dict[str, str]:
-    """The results page and, beside it, the raw tables: one file for each benchmark and one for what had to be shown.
+    """The results page and, beside it, the raw tables: one file for each benchmark.
 
     Args:
         documents: The kept results by name.
@@ -46,7 +45,6 @@ def pages(documents: Documents, pictures: list[str], current: Collection[str]) -
     """
     names = sorted({*documents, *sources.names()})
     made = {"results.md": overview(documents, current)}
-    made["results/goals.md"] = "\n".join(RAW + checklist(documents))
     made |= {f"results/{name}.md": "\n".join(RAW + raw(name, documents.get(name), pictures)) for name in names}
     return {path: text.rstrip() + "\n" for path, text in made.items()}
 
@@ -65,8 +63,8 @@ def overview(documents: Documents, current: Collection[str]) -> str:
         "",
         "Made by `make results` from `benchmarks/results/*.json`; nothing here is typed by hand. Ratios compare",
         "contenders measured in one run; times are medians of repeats. [Paper by paper](papers.md) says what was",
-        "reproduced, [scale](scale.md) what grows how, [goals](results/goals.md) what had to be shown. A figure is",
-        "stale when code that decides it changed after it was measured: headlines quote current figures alone.",
+        "reproduced, [scale](scale.md) what grows how. A figure is stale when a function that ran while it was",
+        "measured has changed since: headlines quote current figures alone. Each name leads to the raw table.",
         "",
         f"<!-- current: {' '.join(sorted(quoted))} -->",
         "",
@@ -158,40 +156,6 @@ def _peer(words: str, r: Row, doc: dict[str, Any]) -> str:
     return ", ".join(parts + [v for v in versions if v.lower() not in r.against.lower()])
 
 
-def checklist(documents: Documents) -> list[str]:
-    asked = tomllib.loads((HERE / "must_show.toml").read_text())
-    lines = ["# What had to be shown", ""]
-    lines += ["Each line was set beforehand. A line that no kept figure answers says *missing*.", ""]
-    for group in asked["group"]:
-        rows = [row for item in group["item"] for row in _item(item, documents)]
-        lines += [f"## {group['title']}", "", *table(["what", "figure", "measured", "goal or claim", "met"], rows)]
-    return lines
-
-
-def _item(item: dict[str, Any], documents: Documents) -> list[list[str]]:
-    what, rows = item["what"], list[list[str]]()
-    if "command" in item:
-        return [[what, "", f"run `{item['command']}`", "", ""]]
-    specs = item.get("figures", [])
-    seen = dict.fromkeys((n, r) for spec in specs for n, r in found(spec, documents))
-    lost = [spec for spec in specs if seen and not found(spec, documents)]
-    for name, r in list(seen)[:MOST]:
-        under = ", under load" if _load(documents[name]) else ""
-        rows.append([what, f"`{name}`: {r.name}", measured(r) + under, r.against, r.met or verdict(r)])
-        what = ""
-    if len(seen) > MOST:
-        rows.append(["", f"and {len(seen) - MOST} more below", "", "", ""])
-    rows += [["", "`" + spec.replace("|", ":", 1) + "`", "missing", "", "missing"] for spec in lost]
-    for spec in item.get("tests", []):
-        number = tests(spec)
-        path, name = spec.split("::")
-        told = f"`{path}`" if "*" in name else f"`{name}`"
-        held = f"{number} tests" if number > 1 else "a test" if number else "missing"
-        rows.append([what, told, held, "", "" if number else "missing"])
-        what = ""
-    return rows if seen or item.get("tests") else [[what, "", "missing", "", "missing"]]
-
-
 def verdict(r: Row) -> str:
     """What a figure's own note says of the paper's claim or figure."""
     said = re.search(r": (HELD|DID NOT HOLD)\b", r.note)
@@ -199,17 +163,6 @@ def verdict(r: Row) -> str:
         return {"HELD": "claim held", "DID NOT HOLD": "claim did not hold"}[said[1]]
     agrees = re.search(r"\b(agrees|does not agree) with the paper's", r.note)
     return agrees[1] if agrees else ""
-
-
-def tests(spec: str) -> int:
-    """How many tests there are of this name, a pattern, in this file."""
-    path, name = spec.split("::")
-    file = sources.ROOT / path
-    if not file.exists():
-        return 0
-    wanted = re.escape(name).replace(r"\*", r"\w*")
-    pattern = re.compile(rf"^(?:async )?def {wanted}\(", re.MULTILINE)
-    return len(pattern.findall(file.read_text()))
 
 
 def raw(name: str, doc: dict[str, Any] | None, pictures: list[str]) -> list[str]:

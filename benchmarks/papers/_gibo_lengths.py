@@ -162,8 +162,16 @@ def told(inputs: str, ends: dict[str, list[float]], repeats: int) -> list[Figure
     both = f"random {means[RANDOM]:.3g}, GP-UCB {means[UCB]:.3g}, private random {means[PRIVATE]:.3g}, by selection "
     both += f"{means[SELECTED]:.3g}, private observations {means[OBSERVED]:.3g}"
     best, won = min(means[RANDOM], means[UCB]), sum(x < y for x, y in zip(ends[OURS], ends[PRIVATE], strict=True))
+    failed = sum(v > 2 * float(np.median(ends[LINEAR])) for v in ends[LINEAR])
     return [
         *figures,
+        Figure(
+            f"{where} length-scales not in logs: seeds with more than twice the median loss",
+            failed,
+            "seeds",
+            against=f"of {repeats}; median loss {np.median(ends[LINEAR]):.3g}",
+            note="the mean in linear length-scales rests on these",
+        ),
         Figure(
             f"{where} DP-GIBO, mu = 1, 275 evaluations",
             paper,

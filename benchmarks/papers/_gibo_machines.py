@@ -172,6 +172,10 @@ def machines(repeats: int) -> list[Figure]:
         name = "4.4-svm.svg" if "CT" in where else "4.4-stand-in.svg"
         draw_steps(PLOTS / name, f"{where} validation loss", lines, x="step", y="loss")
         figures += tell(where, ends, f"{about}, T = 10, {repeats} repeats (paper: 5)")
+        above = np.mean(traces[PAPER], axis=0)[1:] > np.mean(traces[SILENT], axis=0)[1:]
+        claim = held("the private gap is constantly larger", bool(above.all()), f"mean losses of {repeats} repeats")
+        name = f"{where} steps at which the loss with noise is above that without"
+        figures.append(Figure(name, float(above.mean()), "of steps", against="as Figure 3 has it: 1", note=claim))
     return figures
 
 

@@ -62,9 +62,12 @@ def projected(epsilon: float, r: int, delta: float) -> Shown:
     return show
 
 
-def noisy(epsilon: float, delta: float) -> Shown:
+def noisy(epsilon: float, delta: float, distance: float = 1.0) -> Shown:
+    """Rows that move by this distance are hidden; the largest norm of a row is 25."""
+
     def show(p: Problem, seed: int) -> tuple[np.ndarray, float]:
-        made = NoisyProjection(p.rows.shape[1], epsilon=epsilon, delta=delta, noise=Simulation(seed))
+        noise = Simulation(seed)
+        made = NoisyProjection(p.rows.shape[1], epsilon=epsilon, delta=delta, distance=distance, noise=noise)
         return np.concatenate(list(made.blocks(p.rows))), made.scale_of_noise
 
     return show

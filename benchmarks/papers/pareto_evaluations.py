@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import Figure
+from benchmarks import BOTORCH_SETTING, Figure
 from benchmarks.harness.panels import save
 from benchmarks.harness.parts import keep_piece
 from benchmarks.papers import _dpareto
@@ -58,7 +58,7 @@ def known(params: Any) -> np.ndarray:
 def samplers() -> dict[str, Callable[[int], Any]]:
     space = algorithm().space
     asked: dict[str, Any] = {"startup": STARTUP, "reference": REFERENCE}
-    quick = {"restarts": 4, "raw": 128, "draws": 64}
+    quick = {**BOTORCH_SETTING}
     targets = np.geomspace(0.05, REFERENCE[0], 12).tolist()
     found: dict[str, Callable[[int], Any]] = {
         OURS: lambda s: DParetoSampler(space, known, seed=s, **asked),

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import Figure
+from benchmarks import BOTORCH_SETTING, Figure
 from benchmarks.harness.parts import keep_piece
 from tacit.pareto import Comparison, Front, Point, discover, hypervolume, nondominated
 from tacit.pareto.acquisition import Staircase
@@ -72,7 +72,7 @@ class NoDraws:
 def searches() -> Searches:
     """Name -> most evaluations, and the sampler for a seed and a reference."""
     ours = {"startup": STARTUP}
-    quick: dict[str, Any] = {"restarts": 4, "raw": 128, "draws": 64, **ours}
+    quick: dict[str, Any] = {**BOTORCH_SETTING, **ours}
     found: Searches = {
         "DPareto, exact privacy": (192, lambda s, r: DParetoSampler(SPACE, known, reference=r, seed=s, **ours)),
         "DPareto, as published": (

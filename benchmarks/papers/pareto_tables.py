@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from optuna.samplers import TPESampler
 
-from benchmarks import Figure
+from benchmarks import BOTORCH_SETTING, Figure
 from benchmarks.harness.parts import keep_piece
 from benchmarks.papers._front_tables import TABLES, load
 from tacit.pareto import discover, hypervolume
@@ -63,7 +63,7 @@ class FirstRelease(DParetoSampler):
 
 def searches() -> dict[str, Callable[[LogisticSGD, int, int], Any]]:
     """Name -> algorithm, seed, points -> a sampler; None is what ``discover`` does by itself."""
-    quick = {"restarts": 4, "raw": 128, "draws": 64, "reference": REFERENCE}
+    quick = {**BOTORCH_SETTING, "reference": REFERENCE}
     found: dict[str, Callable[[LogisticSGD, int, int], Any]] = {
         OURS: lambda a, s, n: None,
         BEFORE: lambda a, s, n: FirstRelease(

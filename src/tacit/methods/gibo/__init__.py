@@ -107,6 +107,12 @@ class GradientSearch:
         scan, real = self.settings.scan, all(not has_steps(d) for d in self.task.space.distributions.values())
         return scan if scan and real else len(self.places)
 
+    @property
+    def most_evaluations(self) -> int:
+        """Of a whole run, at most: the places of the start, those of the steps, and those of the scores."""
+        places, scores = self.starting_places * (self.choice is not None), self.settings.starts * bool(self.scoring)
+        return self.task.trials * self.settings.most_places(self.task.space.dimensions) + places + scores
+
     def _choice(self) -> Choice | None:
         """One draw of a place; as many as there are starts have their share of the squared budget together."""
         if not self.settings.scan_budget:

@@ -178,6 +178,11 @@ class DescentSettings:
         first, last = (given, given) if isinstance(given, int | float) else _pair(given)
         return min(0.5, positive("radius", first)), min(0.5, positive("radius", last))
 
+    def most_places(self, dimensions: int) -> int:
+        """How many evaluations a step makes at most."""
+        fixed = {"cross": 2 * dimensions, "simplex": dimensions + 1}
+        return fixed.get(self.design) or int(self.batch or 1) + (self.centring == "theta")
+
     def prior(self) -> Kernel:
         return KERNELS[self.kernel](self.lengthscale)  # type: ignore[arg-type]
 

@@ -12,11 +12,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.gibo import GradientSearch
-from tacit.methods.gibo.design import DescentSettings, Designs, shares
+from tacit.methods.gibo.design import DescentSettings, shares
 from tacit.methods.task import Task
 from tacit.space import Float, Space
 
@@ -49,7 +47,7 @@ def _preview(name: str, case: PlanInput, *, steps: int, options: Mapping[str, An
 
     p = search(True)
     sigma, clip, one = p.mechanism.scale, settings.clip, min(shares(settings, steps))
-    each = Designs(settings, space).at(np.full(d, 0.5), 0).new
+    each = settings.most_places(d)
     places, scores = p.starting_places if p.choice is not None else 0, settings.starts if p.scoring is not None else 0
     more = (f", {places} for the start" if places else "") + (f", {scores} for the score" if scores else "")
     far = math.sqrt(d) / (1 if settings.scan is None else 2)  # from wherever a scan may begin, or from the middle
@@ -57,7 +55,7 @@ def _preview(name: str, case: PlanInput, *, steps: int, options: Mapping[str, An
     return Preview(
         name,
         p.guarantee(),
-        steps * each + places + scores,
+        p.most_evaluations,
         {"method": "gibo", "trials": steps, **options},
         sigma,
         f"one coordinate of a gradient (loss per unit of the cube, clipped to norm {clip:g})",
