@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import runpy
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from forked import exit_code
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -29,16 +32,22 @@ LEAVES = {
 }
 
 
+def run_example(path: Path, folder: Path, said: Path) -> None:
+    """As ``python PATH`` in the folder, what it says in a file; no thread pools that fight over the processors."""
+    os.chdir(folder)
+    sys.argv = [str(path)]
+    with said.open("w") as out, threadpool_limits(1), redirect_stdout(out), redirect_stderr(out):
+        runpy.run_path(str(path), run_name="__main__")
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
-    # an installed tacit, and no thread pools that fight over the processors
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr
-    assert SAYS.get(path.stem, "") in done.stdout
-    assert {found.name for found in tmp_path.iterdir()} <= {LEAVES.get(path.stem)}
+    (folder := tmp_path / "folder").mkdir()
+    code = exit_code(run_example, path, folder, tmp_path / "said")
+    text = (tmp_path / "said").read_text()
+    assert code == 0, text
+    assert SAYS.get(path.stem, "") in text
+    assert {found.name for found in folder.iterdir()} <= {LEAVES.get(path.stem)}
 
 
 def test_the_examples_that_are_told_of_exist() -> None:

@@ -42,6 +42,15 @@ def names(terms: Filter) -> str:
     return f"{terms.budget.notion}-{terms.composition}" + ("-reserve" if terms.reserve else "")
 
 
+# On a server three filters: what a filter computes does not depend on the database.
+PLACES = [pytest.param("sqlite", terms, id=f"sqlite-{names(terms)}") for terms in FILTERS]
+PLACES += [
+    pytest.param("postgres", terms, id=f"postgres-{names(terms)}", marks=pytest.mark.postgres)
+    for terms in (FILTERS[0], FILTERS[4], FILTERS[7])
+]
+at_every_place = pytest.mark.parametrize(("ledger_url", "terms"), PLACES, indirect=["ledger_url"])
+
+
 def fresh(url: str, terms: Filter) -> Ledger:
     return Ledger.open(url, uuid.uuid4().hex, terms.budget, composition=terms.composition, reserve=terms.reserve)
 
@@ -60,7 +69,7 @@ def pieces(terms: Filter, n: int, share: float) -> tuple[Guarantee, Guarantee]:
     return Guarantee(Budget.zcdp(amount)), Guarantee(Budget.zcdp(amount / n))
 
 
-@pytest.mark.parametrize("terms", FILTERS, ids=names)
+@at_every_place
 @given(n=st.integers(1, 7), share=st.floats(0.05, 1.0))
 @EXAMPLES
 def test_n_charges_cost_what_one_charge_of_n_costs(ledger_url: str, terms: Filter, n: int, share: float) -> None:
@@ -88,7 +97,7 @@ def test_n_charges_cost_what_one_charge_of_n_costs(ledger_url: str, terms: Filte
         ledger.close()
 
 
-@pytest.mark.parametrize("terms", FILTERS, ids=names)
+@at_every_place
 @given(asked=st.lists(budgets, max_size=6))
 @EXAMPLES
 def test_a_ledger_admits_exactly_what_its_filter_admits(ledger_url: str, terms: Filter, asked: list[Budget]) -> None:
@@ -139,7 +148,7 @@ def test_a_ledger_of_several_filters_admits_exactly_what_they_admit(ledger_url: 
     ledger.close()
 
 
-@pytest.mark.parametrize("terms", FILTERS, ids=names)
+@at_every_place
 def test_what_remains_can_be_spent_and_then_nothing_remains(ledger_url: str, terms: Filter) -> None:
     ledger = fresh(ledger_url, terms)
     ledger.charge(pieces(terms, 1, 0.3)[0])

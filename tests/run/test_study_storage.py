@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -54,6 +56,20 @@ def fill(url: str, name: str, directions: Sequence[Any] = ("minimize", "maximize
     return study
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with such a study, which takes Optuna long to make."""
+    file = tmp_path_factory.mktemp("filled") / "study.db"
+    fill(f"sqlite:///{file}", "study")
+    return file
+
+
+@pytest.fixture
+def file(filled: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copy(filled, tmp_path / "study.db"))
+
+
 def describe(trials: list[FrozenTrial]) -> list[dict[str, Any]]:
     """All of each trial, with NaN equal to itself."""
     return [{**vars(t), "intermediate_values": {k: repr(v) for k, v in t.intermediate_values.items()}} for t in trials]
@@ -79,11 +95,11 @@ def test_what_others_tell_after_the_first_read_is_seen(url: str) -> None:
     assert mine.get_trials(deepcopy=False)[running.number].values == [1.0, 2.0]
 
 
-def test_optuna_reads_tables_of_another_version(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = fill(f"sqlite:///{tmp_path}/study.db", "study")
+def test_optuna_reads_tables_of_another_version(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.load_study(storage=RDBStorage(f"sqlite:///{file}"), study_name="study")
     monkeypatch.setattr(storage, "SCHEMA", "v9.0.0.a")
     monkeypatch.delattr(QuickStorage, "_read_study")
-    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{tmp_path}/study.db"), study_name="study")
+    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{file}"), study_name="study")
     assert describe(mine.get_trials(deepcopy=False)) == describe(study.get_trials(deepcopy=False))
 
 
@@ -92,19 +108,17 @@ def test_a_study_that_is_not_there_is_refused_as_optuna_does(tmp_path: Any) -> N
         QuickStorage(f"sqlite:///{tmp_path}/study.db").get_all_trials(7)
 
 
-def test_a_distribution_is_parsed_once_however_many_trials_share_it(tmp_path: Any) -> None:
-    study = fill(f"sqlite:///{tmp_path}/study.db", "study")
+def test_a_distribution_is_parsed_once_however_many_trials_share_it(file: Path) -> None:
     storage.parse_distribution.cache_clear()
-    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{tmp_path}/study.db"), study_name="study")
-    assert len(mine.get_trials(deepcopy=False)) == len(study.get_trials(deepcopy=False))
+    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{file}"), study_name="study")
+    assert len(mine.get_trials(deepcopy=False)) == 3 * len(LISTS) + 2
     assert storage.parse_distribution.cache_info().misses == len(DISTRIBUTIONS)
 
 
 @pytest.mark.parametrize("damage", ["value = NULL", "value_type = 'INF_POS'", "value_type = 'FINITE '"])
-def test_a_number_that_was_changed_is_an_error_of_the_storage(damage: str, tmp_path: Any) -> None:
-    fill(f"sqlite:///{tmp_path}/study.db", "study")
-    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{tmp_path}/study.db"), study_name="study")
-    with sa.create_engine(f"sqlite:///{tmp_path}/study.db").begin() as connection:
+def test_a_number_that_was_changed_is_an_error_of_the_storage(damage: str, file: Path) -> None:
+    mine = optuna.load_study(storage=QuickStorage(f"sqlite:///{file}"), study_name="study")
+    with sa.create_engine(f"sqlite:///{file}").begin() as connection:
         connection.execute(sa.text(f"UPDATE trial_values SET {damage} WHERE trial_value_id = 1"))
     with pytest.raises((ValueError, KeyError)) as caught:
         mine.get_trials(deepcopy=False)
