@@ -22,6 +22,7 @@ from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Exact, load_samplers
 from tacit.privacy.release import digest
+from tacit.run.private_state import PrivateState
 
 load_samplers()  # takes a moment, which every child would spend, as do libraries that load on first use
 for module in ("optuna.storages", "alembic.config", "tacit.methods.search", "tacit.training.train"):
@@ -177,6 +178,13 @@ def select_once(folder: str, out: str) -> None:
                             progress=False)  # fmt: skip
 
     finish(work, out)
+
+
+def select_anew(folder: str, out: str) -> None:
+    """The same without the settings that were stored: each process draws its own."""
+    usual = PrivateState.load
+    PrivateState.load = lambda self, name: None if name == "plan" else usual(self, name)  # type: ignore[method-assign]
+    select_once(folder, out)
 
 
 def die_in_a_charge(path: str) -> None:

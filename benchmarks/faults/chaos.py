@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.postgres_server import Server, binaries, memory
 
 from benchmarks import Figure, Missing
+from benchmarks.faults import _commits as commits
 from benchmarks.faults import _copies as copies
 from benchmarks.faults import _curators as curators
 from benchmarks.faults import _damage as damage
@@ -55,6 +56,8 @@ def parts(servers: Sequence[Server]) -> list[Part]:
         lambda r, f: copies.servers(r, f, servers[2], servers[3], 40),
         lambda r, f: copies.logs(r, f, 600),
         lambda r, f: copies.settings(r, f, 30),
+        lambda r, f: commits.commits(r, f, 900),
+        lambda r, f: commits.live_runs(r, f, 120),
         lambda r, f: damage.ledgers(r, f, 1200, 200),
         lambda r, f: damage.states(r, f, 250, 60),
         lambda r, f: damage.runs(r, f, "tune", 60),
