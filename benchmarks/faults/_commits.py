@@ -56,10 +56,13 @@ def commits(report: Report, folder: Path, times: int) -> None:
             report.fault("ledger: a commit that failed")
             if turn % 50 == 0:
                 report.done["charges, though commits fail"] = len(acknowledged)
-        charges = {e.number for e in ledger.entries() if e.kind == "charge"}
+        try:
+            ledger.verify()
+            charges = {e.number for e in ledger.entries() if e.kind == "charge"}
+        except TacitError:  # this machine has seen more than is there
+            charges = set()
         report.hold(set(acknowledged.values()) <= charges, "commits: an acknowledged debit is not there")
         report.hold(len(charges) <= turn + 1, "commits: a key paid twice")
-        ledger.verify()
     shutil.rmtree(place)
 
 
