@@ -68,7 +68,6 @@ ELSEWHERE = {  # a test, and modules of no test of their own name that it covers
     "test_locks.py": "files",
     "test_public_names.py": "__init__",
     "training/test_baseline.py": "training/preparation",
-    "training/test_dp_mlp.py": "training/fast_noise training/inputs",
     "training/test_registry.py": "pareto/algorithms",
     "training/test_dp_sgd.py": "training/by_lots training/examples training/linear training/lots",
     "training/test_ebm.py": "training/additive training/model_files",

@@ -21,9 +21,12 @@ import numpy as np
 from benchmarks import Figure, ratio, threads, timed
 from benchmarks.papers import _dpareto
 from tacit.accounting import noise_for
-from tacit.training.dp_mlp import Network, Perceptron
+from tacit.privacy.noise import Simulation
+from tacit.training.dp_mlp import Network
 from tacit.training.dp_sgd import LogisticSGD
+from tacit.training.linear_losses import LOSSES
 from tacit.training.lots import LotSettings, distinct_lots
+from tacit.training.perceptron import PerceptronSettings, first_weights, put_out, whole_inputs, whole_sums
 
 TITLE = "DP-SGD: examples per second"
 LONG = False
@@ -80,18 +83,25 @@ def ours(case: Case, repeats: int, seeds: int = 1) -> Times:
 def loop(case: Case, repeats: int) -> Times:
     """One example at a time: its gradient is formed, measured and cut."""
     data, steps = case.algorithm.examples, case.steps["loop"]
-    net = Perceptron(case.algorithm.sizes) if isinstance(case.algorithm, Network) else Perceptron((data.X.shape[1], 2))
-    X, y, rng = data.X.astype(np.float32), data.y, np.random.default_rng(0)
-    net.initialise(rng)
+    network, rng = case.algorithm if isinstance(case.algorithm, Network) else None, np.random.default_rng(0)
+    sizes = network.sizes if network else (data.X.shape[1], 1)
+    settings = PerceptronSettings(len(data.X), steps, case.lot, sizes[1:-1], 0.01, 1e4, 1.0)
+    x, single = whole_inputs(data.X, np.dtype(np.float32)), np.dtype(np.float32)
+    theta, layers = first_weights(sizes, Simulation(0), single, top=True)
+
+    def gradient(i: int) -> np.ndarray:
+        outputs = put_out(x[[i]], layers)
+        residual = LOSSES["logistic"](outputs[-1] @ layers[-1] / 256, data.y[[i]].astype(float)).astype(single)
+        return whole_sums(outputs, layers, residual, settings) * np.float32(settings.unit)
 
     def work() -> None:
-        for lot in distinct_lots(rng, len(X), case.lot, steps):
-            total = np.zeros_like(net.theta)
+        for lot in distinct_lots(rng, len(x), case.lot, steps):
+            total = np.zeros_like(theta)
             for i in lot:
-                g = net.clipped_sums(X[[i]], y[[i]], 1e30)
+                g = gradient(int(i))
                 total += g * min(1.0, CLIP / float(np.sqrt(g @ g)))
             noise = rng.standard_normal(len(total), dtype=np.float32)
-            net.theta[:] -= 0.01 / case.lot * (total + 2 * CLIP * noise)
+            theta[:] -= 0.01 / case.lot * (total + 2 * CLIP * noise)
 
     return each(timed(work, repeats), steps * case.lot)
 

@@ -1,10 +1,9 @@
-"""A step of DP-SGD on 784-1000-10 as a release would need it, against the step that only measures.
+"""A step of DP-SGD on 784-1000-10 for release, against the same step as a front measures it.
 
-The step that measures is the library's: sums in single precision, noise from a table of normal quantiles. The one for a
-release is written here, to see what it would cost: inputs and activations are whole multiples of 2^-8, clipped errors
-are cut towards 0 to multiples of 2^-18, and the matrix products in double precision add whole numbers below 2^53, which
-is exact in any order; noise is exact. Norms come from the whole numbers, so one record moves the sum by at most
-twice the clip. Processor time of one thread, in turns; the ratio is the median of those of the turns, with quartiles.
+Both are the trainer's own. For release inputs and activations are whole multiples of 2^-8, clipped errors are cut
+towards 0, matrix products in double precision add whole numbers below 2^53, which is exact in any order, and noise is
+exact. As measured all of it is in single precision, with NumPy's noise. Processor time of one thread, in turns; the
+ratio is the median of those of the turns, with quartiles.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from benchmarks import Figure
 from benchmarks.papers import _dpareto
 from tacit.gp.threads import one_thread
 from tacit.privacy.noise import EXACT, Simulation, Source
-from tacit.training.dp_mlp import Perceptron
-from tacit.training.fast_noise import FastNormals
-from tacit.training.inputs import Inputs, squares
+from tacit.training.descent import add_noise
+from tacit.training.linear_losses import LOSSES
+from tacit.training.perceptron import PerceptronSettings, first_weights, put_out, whole_inputs, whole_sums
 
 TITLE = "A perceptron with exact sums and exact noise, against one that is only measured"
 LONG = False
@@ -30,64 +29,36 @@ LONG = False
 LOTS = (500, 2000, 4000)
 RECORDS, SIZES = 12_000, (784, 1000, 10)
 CLIP, SIGMA, STEP = 1.0, 1.0, 1e-4
-INPUT, ERROR = 8, 18  # bits after the point
 TURNS = 5  # for each repeat
 
 
 class Steps:
-    """Both steps on the same network, and how long the noise of the last exact one took."""
+    """Both steps from the same weights, and how long the noise of the last one took."""
 
-    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
-        self.rng, self.y = np.random.default_rng(0), y
-        self.net = Perceptron(SIZES)
-        self.net.initialise(self.rng)
-        self.inputs, _ = Inputs.of(X)
-        whole = np.rint(X * 2.0**INPUT).astype(np.float32)
-        single: Any = Inputs.of(whole)[0]
-        self.single, self.double = single, Inputs(single.full.astype(float), single.rare.astype(float), single.squares)
-        self.noise = np.empty_like(self.net.theta)
-        self.normals = FastNormals(self.rng, STEP * 2 * CLIP * SIGMA)
-        self.total = np.empty(self.net.theta.shape)
-        self.drawing = 0.0
+    def __init__(self, X: np.ndarray, y: np.ndarray, lot: int) -> None:
+        self.settings = PerceptronSettings(RECORDS, 1, lot, SIZES[1:-1], STEP, CLIP, SIGMA)
+        self.rng, self.y, self.drawing = np.random.default_rng(0), y.astype(float), 0.0
+        self.inputs = {dtype: whole_inputs(X, np.dtype(dtype)) for dtype in (np.float32, np.float64)}
+        self.weights = {dtype: first_weights(SIZES, Simulation(0), np.dtype(dtype), top=True) for dtype in self.inputs}
+
+    def sums(self, lot: np.ndarray, dtype: Any) -> np.ndarray:
+        """Sums of clipped gradients, whole numbers."""
+        layers = self.weights[dtype][1]
+        outputs = put_out(self.inputs[dtype][lot], layers)
+        residual = LOSSES["logistic"](outputs[-1] @ layers[-1] / 256, self.y[lot]).astype(dtype)
+        return whole_sums(outputs, layers, residual, self.settings)
+
+    def step(self, lot: np.ndarray, dtype: Any, noise: Source) -> None:
+        total, start = self.sums(lot, dtype), time.thread_time()
+        noisy = add_noise(total[None, :], self.settings.scale, noise)[0]
+        self.drawing = time.thread_time() - start
+        self.weights[dtype][0][:] -= noisy * (STEP * self.settings.unit)
 
     def fast(self, lot: np.ndarray) -> None:
-        rows = np.empty((len(lot), self.inputs.full.shape[1]), np.float32)
-        self.normals.fill(self.noise)
-        self.noise += self.net.clipped_sums(self.inputs.lot(lot, rows), self.y[lot], CLIP, times=STEP)
-        self.net.theta -= self.noise
-
-    def sums(self, lot: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Whole inputs and errors of both layers; fills ``total`` with the sums of clipped gradients, whole numbers."""
-        (first, second), m, unit = self.net.layers, len(lot), 2.0**-INPUT
-        columns = self.single.full.shape[1]
-        x = self.single.lot(lot, np.empty((m, columns), np.float32))
-        h = x.times(first[:-1], None) * np.float32(unit) + first[-1]
-        h = np.rint(np.clip(h, 0, 64) * 2.0**INPUT)
-        e2 = (h @ second[:-1]) * np.float32(unit) + second[-1]
-        e2 -= e2.max(axis=1, keepdims=True)
-        np.exp(e2, out=e2)
-        e2 /= e2.sum(axis=1, keepdims=True)
-        e2[np.arange(m), self.y[lot]] -= 1
-        e1 = e2 @ second[:-1].T
-        e1 *= h > 0
-        square = squares(e2) * (squares(h) * unit**2 + 1) + squares(e1) * (x.squares * unit**2 + 1)
-        kept = np.minimum(1, (1 - 1e-5) * CLIP / np.sqrt(np.maximum(square, 1e-30)))[:, None] * 2.0**ERROR
-        e1, e2 = np.trunc(e1 * kept).astype(float), np.trunc(e2 * kept).astype(float)
-        doubles = self.double.lot(lot, np.empty((m, columns)))
-        inner, edge = SIZES[0] * SIZES[1], (SIZES[0] + 1) * SIZES[1]
-        doubles.transposed_times(e1, self.total[:inner].reshape(SIZES[0], SIZES[1]))
-        self.total[inner:edge] = e1.sum(axis=0) * 2.0**INPUT
-        h = h.astype(float)
-        np.matmul(h.T, e2, out=self.total[edge : -SIZES[2]].reshape(SIZES[1], SIZES[2]))
-        self.total[-SIZES[2] :] = e2.sum(axis=0) * 2.0**INPUT
-        return doubles.full, h, e1, e2
+        self.step(lot, np.float32, Simulation(0))
 
     def exact(self, lot: np.ndarray, noise: Source = EXACT) -> None:
-        self.sums(lot)
-        start = time.thread_time()
-        noisy = noise.gaussian_whole_array(self.total.astype(np.int64), 2 * CLIP * SIGMA * 2.0 ** (INPUT + ERROR))
-        self.drawing = time.thread_time() - start
-        self.net.theta -= (noisy * (STEP * 2.0 ** -(INPUT + ERROR))).astype(np.float32)
+        self.step(lot, np.float64, noise)
 
 
 def run(repeats: int) -> list[Figure]:
@@ -95,12 +66,10 @@ def run(repeats: int) -> list[Figure]:
     figures = []
     with one_thread():
         for m in LOTS:
-            steps = Steps(X.astype(np.float32), y)
+            steps = Steps(X, y, m)
             lot = steps.rng.choice(RECORDS, m, replace=False)
-            full, h, e1, e2 = (part.astype(np.int64) for part in steps.sums(lot))
-            same = bool((steps.total[: 5 * SIZES[1]].reshape(5, -1) == full[:, :5].T @ e1).all())
-            edge = (SIZES[0] + 1) * SIZES[1]
-            same &= bool((steps.total[edge : -SIZES[2]].reshape(SIZES[1], -1) == h.T @ e2).all())
+            apart = [steps.sums(lot[[i]], np.float64).astype(np.int64) for i in range(40)]
+            same = bool((steps.sums(lot[:40], np.float64) == np.sum(apart, axis=0)).all())
             times = [_turn(steps, lot) for _ in range(TURNS * repeats)]
             ratios = sorted(exact / fast for exact, fast, *_ in times)
             quartiles = ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]

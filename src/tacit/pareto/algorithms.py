@@ -10,8 +10,6 @@ from tacit.training.registry import CLASSES, TRAINERS, find_trainer, load_part
 
 OTHERS = {
     "linear": "dp_sgd:Linear",
-    "mlp_1000": "dp_mlp:Network1000",
-    "mlp_128_64": "dp_mlp:Network128x64",
     "sparse_vector": "sparse_vector:SparseVector",
 }
 IN_PYTHON = {"opacus": "opacus:OpacusModel", "estimator": "estimator:PrivateEstimator"}  # they need a model

@@ -23,7 +23,7 @@ from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
 from tacit.privacy.mechanisms import ABOVE
-from tacit.privacy.noise import Source
+from tacit.privacy.noise import Simulation, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params, Space
@@ -243,8 +243,12 @@ def shrinkage(weights: Floats, deviation: float) -> float:
     return max(0.0, 1 - weights.size * deviation**2 / max(float((weights**2).sum()), 1e-300))
 
 
-def add_noise(total: Floats, scale: float, noise: Source) -> Floats:
-    """Whole numbers with Gaussian noise, which is rounded together with them, (k, D)."""
+def add_noise(total: NDArray[Any], scale: float, noise: Source) -> NDArray[Any]:
+    """Whole numbers with Gaussian noise, which is rounded together with them, (k, D); in single precision as it is."""
+    if isinstance(noise, Simulation) and total.dtype == np.float32:
+        drawn = noise.generator.standard_normal(total.shape, dtype=np.float32)
+        drawn *= np.float32(scale)
+        return np.asarray(np.add(total, drawn, out=drawn))
     return noise.gaussian_whole_array(total.astype(np.int64), scale).astype(float)
 
 

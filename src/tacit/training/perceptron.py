@@ -1,19 +1,20 @@
-"""A perceptron with one hidden layer by DP-SGD, for release: exact sums, exact noise, lots without replacement.
+"""Perceptrons by DP-SGD: exact sums, exact noise, lots without replacement; in single precision to be measured.
 
-    x   features of a record and a constant 1          e   derivatives of its loss by the outputs of a layer
-    h   what the hidden layer puts out, and a 1        L   clip
-    m   records in a lot                               sigma   the noise on a sum has deviation 2 L sigma
+    a   features of a record, or what the layer before puts out, and a 1     L   clip
+    e   derivatives of the record's loss by the outputs of a layer           m   records in a lot
+    W   weights of a layer (in + 1, out), the constants' last                sigma   the noise on a sum is 2 L sigma
 
-One record's gradient is the outer products x e1 and h e2, so its squared norm is |x|^2 |e1|^2 + |h|^2 |e2|^2: no
-gradient of a single record is formed ("ghost clipping"). x and h are whole multiples of 2^-8; e1 and e2 are shortened
+One record's gradient in a layer is the outer product a e, so its squared norm is the sum of |a|^2 |e|^2 over layers: no
+gradient of a single record is formed ("ghost clipping"). All a are whole multiples of 2^-8; all e are shortened
 together and cut towards 0 to whole multiples of 2^-b. The products that sum over a lot then add whole numbers below
-2^52: exactly.
+2^52: exactly. With the seeded noise of a simulation, which is never released, all of it is in single precision.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,20 +25,22 @@ from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
 from tacit.gp.threads import one_thread
 from tacit.privacy.mechanisms import ABOVE
-from tacit.privacy.noise import Source
+from tacit.privacy.noise import Simulation, Source
 from tacit.privacy.profiles import Profile
 from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params
 from tacit.training.descent import LOUDEST, QUIETEST, add_noise
 from tacit.training.linear_losses import LOSSES, link, score_count
+from tacit.training.lots import LotSettings
 from tacit.training.secret_lots import draw_lot, public_generator
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.worst_pairs import replace_row
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
 INPUT_BITS, SUM_BITS = 8, 52
 LARGEST_INPUT, LARGEST_HIDDEN = 64.0, 32.0  # of a coordinate
 MOMENTUM = 0.9
+DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class PerceptronSettings:
     records: int
     steps: int
     lot: int
-    hidden: int
+    hidden: tuple[int, ...]
     rate: float
     clip: float
     multiplier: float  # sigma
@@ -69,49 +72,53 @@ class PerceptronSettings:
 
 @dataclass(frozen=True)
 class PerceptronScores:
-    """Weights of the hidden layer (D, hidden) and of the scores (hidden + 1, k), the constants' last."""
+    """Weights of each layer (in + 1, out), the constants' last."""
 
-    first: Floats
-    second: Floats
+    layers: tuple[Floats, ...]
     task: str
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities of the classes (n, k), or predicted targets (n, 1)."""
-        h = activate(whole_inputs(X), self.first)
-        return link(h @ self.second * 2.0**-INPUT_BITS, self.task)
+        *_, top = put_out(whole_inputs(X, self.layers[0].dtype), self.layers)
+        return link(np.asarray(top @ self.layers[-1] * 2.0**-INPUT_BITS, float), self.task)
 
     def to_json(self) -> dict[str, Any]:
-        weights = {"first": self.first.tolist(), "second": self.second.tolist()}
-        return {"kind": "perceptron", "task": self.task, **weights}
+        return {"kind": "perceptron", "task": self.task, "layers": [weights.tolist() for weights in self.layers]}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> PerceptronScores:
-        return cls(np.array(stored["first"], float), np.array(stored["second"], float), str(stored["task"]))
+        """Of this release, or of earlier ones, which had one hidden layer."""
+        layers = stored["layers"] if "layers" in stored else (stored["first"], stored["second"])
+        return cls(tuple(np.array(weights, float) for weights in layers), str(stored["task"]))
 
 
 @dataclass(frozen=True)
 class PerceptronTrainer:
-    """One hidden layer of ReLU units trained for release; ``task`` is classes or numbers.
+    """Layers of ReLU units; ``task`` is classes or numbers. Without ``hidden`` there is one, whose size is searched.
 
     Guarantee. Each training costs at most the base profile that it was calibrated for, one training record replaced.
     Sums are exact and the noise is exact: nothing is assumed of floating point.
     Follows. Abadi et al. (2016); Goodfellow (2015) for norms of gradients that are never formed;
     docs/proofs/private-training.md for exactness, docs/proofs/subsampled-gaussian.md for the cost of lots.
-    Differs. What the hidden layer puts out is cut at 32 and rounded to multiples of 2^-8. The released weights are the
-    mean over the later steps. Weights start from random numbers that no record touches.
+    Differs. What a hidden layer puts out is cut at 32 and rounded to multiples of 2^-8. The released weights are the
+    mean over the later steps, and the gradients have momentum, unless ``published``. Weights start from random numbers
+    that no record touches.
     Edges. A row without a target adds nothing to a sum.
     """
 
     assumptions: ClassVar[tuple[str, ...]] = ()
     premises: ClassVar[tuple[str, ...]] = ()
     task: str = CLASSES
+    hidden: tuple[int, ...] = ()
+    published: bool = False
 
     def __post_init__(self) -> None:
         choice("task", self.task, (CLASSES, NUMBERS))
 
     @property
     def name(self) -> str:
-        return "perceptron" if self.task == CLASSES else "perceptron, numbers"
+        layers = " of " + " and ".join(map(str, self.hidden)) if self.hidden else ""
+        return f"perceptron{layers}" if self.task == CLASSES else f"perceptron{layers}, numbers"
 
     def space(self, facts: Facts) -> Mapping[str, Any]:
         """Epochs, lot, hidden units, rate and clip."""
@@ -119,7 +126,7 @@ class PerceptronTrainer:
         return {
             "epochs": Int(2, 40, log=True),
             "lot": Int(least, max(least, facts.records // 4), log=True),
-            "hidden": Int(8, 64, log=True),
+            **({} if self.hidden else {"hidden": Int(8, 64, log=True)}),
             "rate": Float(0.02, 1.0, log=True),
             "clip": Float(0.3, 3.0, log=True),
         }
@@ -130,13 +137,19 @@ class PerceptronTrainer:
         steps = max(1, round(int(params["epochs"]) * n / lot))
         rate, clip = float(params["rate"]), float(params["clip"])
         multiplier = float(noise_below(base.table, records=n, lot=lot, steps=steps))
-        s = PerceptronSettings(n, steps, lot, int(params["hidden"]), rate, clip, math.inf)
+        hidden = self.hidden or (int(params["hidden"]),)
+        s = PerceptronSettings(n, steps, lot, hidden, rate, clip, math.inf)
         s = replace(s, multiplier=multiplier)
         if s.error_bits < 8 or not QUIETEST <= s.scale <= LOUDEST:
             raise BadInput(
                 f"noise of {multiplier:.3g} times the clip is out of range; give a larger budget or fewer epochs"
             )
         return s
+
+    def settle(self, params: Params, records: int) -> PerceptronSettings:
+        """The settings at a point of a front, whose noise is a hyperparameter."""
+        s = LotSettings.of(params, records)
+        return PerceptronSettings(records, s.steps, s.lot, self.hidden, s.rate, s.clip, s.multiplier)
 
     def profile(self, settings: PerceptronSettings) -> Profile:
         s = settings
@@ -146,30 +159,30 @@ class PerceptronTrainer:
         s, k = settings, score_count(facts.outputs)
         residual_of = LOSSES["logistic" if self.task == CLASSES else "squared"]
         known = rows.target >= 0 if self.task == CLASSES else np.isfinite(rows.target)
-        x, target = whole_inputs(rows.X), np.where(known, rows.target, 0.0)
-        D, H = x.shape[1], s.hidden
-        theta = np.concatenate([first_weights(D, H, noise).ravel(), np.zeros((H + 1) * k)])
+        dtype = np.dtype(np.float32 if isinstance(noise, Simulation) else np.float64)
+        x, target = whole_inputs(rows.X, dtype), np.where(known, rows.target, 0.0)
+        theta, layers = first_weights((x.shape[1] - 1, *s.hidden, k), noise, dtype, top=self.published)
         mean, speed = np.zeros_like(theta), np.zeros_like(theta)
+        averaged = 1 if self.published else s.steps - s.steps // 2
         with one_thread(), np.errstate(over="ignore", invalid="ignore"):
             for step in range(s.steps):
                 lot = draw_lot(s.records, s.lot, noise)
-                first, second = theta[: D * H].reshape(D, H), theta[D * H :].reshape(H + 1, k)
-                a = x[lot]
-                h = activate(a, first)
-                residual = residual_of(h @ second * 2.0**-INPUT_BITS, target[lot])
+                outputs = put_out(x[lot], layers)
+                residual = residual_of(outputs[-1] @ layers[-1] * dtype.type(2.0**-INPUT_BITS), target[lot])
                 residual[~known[lot]] = 0.0
-                total = whole_sums(a, h, second, residual, s)
+                total = whole_sums(outputs, layers, residual.astype(dtype, copy=False), s)
                 noisy = add_noise(total[None, :], s.scale, noise)[0] * (s.unit / s.lot)
-                speed = MOMENTUM * speed + noisy
-                theta = theta - s.rate * speed
-                if step >= s.steps // 2:
+                speed = noisy if self.published else MOMENTUM * speed + noisy
+                theta -= s.rate * speed
+                if step >= s.steps - averaged:
                     mean += theta
-        mean /= s.steps - s.steps // 2
-        return PerceptronScores(mean[: D * H].reshape(D, H), mean[D * H :].reshape(H + 1, k), self.task)
+        mean /= averaged
+        return PerceptronScores(tuple(w.copy() for w in as_layers(mean, [w.shape for w in layers])), self.task)
 
     def worst_pairs(self, base: Base) -> tuple[WorstPair, ...]:
         """A row whose long gradient, of both layers, turns round with its target."""
         params = {"epochs": 5, "lot": 1024, "hidden": 8, "rate": 30.0, "clip": 0.3}  # noise makes both layers matter
+        several = () if self.published else (3,)  # with a random top layer a label turns no gradient of three classes
         return tuple(
             replace_row(
                 self,
@@ -180,47 +193,68 @@ class PerceptronTrainer:
                 outputs=outputs,
                 share=0.917,
             )
-            for outputs in ((2, 3) if self.task == CLASSES else (1,))
+            for outputs in ((2, *several) if self.task == CLASSES else (1,))
         )
 
 
-def whole_inputs(X: NDArray[np.float64]) -> Floats:
+def whole_inputs(X: NDArray[Any], dtype: np.dtype[Any] = DOUBLE) -> Floats:
     """Features cut to [-64, 64] and a constant 1, as whole multiples of 2^-8, (n, D); missing ones are 0."""
-    whole = np.ones((len(X), np.shape(X)[1] + 1))
-    whole[:, :-1] = np.nan_to_num(np.asarray(X, float), nan=0.0)
+    whole = np.ones((len(X), np.shape(X)[1] + 1), dtype)
+    whole[:, :-1] = np.nan_to_num(np.asarray(X, dtype), nan=0.0)
     np.clip(whole, -LARGEST_INPUT, LARGEST_INPUT, out=whole)
-    return np.rint(whole * 2.0**INPUT_BITS)
+    whole *= 2.0**INPUT_BITS
+    return np.rint(whole, out=whole)
 
 
-def activate(x: Floats, first: Floats) -> Floats:
-    """What the hidden layer puts out and a constant 1, as whole multiples of 2^-8, (m, hidden + 1)."""
-    h = np.full((len(x), first.shape[1] + 1), 2.0**INPUT_BITS)
-    inner = np.nan_to_num(x @ first, nan=0.0)  # already in units of 2^-8
-    h[:, :-1] = np.rint(np.clip(inner, 0.0, LARGEST_HIDDEN * 2.0**INPUT_BITS))
-    return h
+def put_out(x: Floats, layers: Sequence[Floats]) -> list[Floats]:
+    """The inputs, then what each hidden layer puts out and a constant 1, as whole multiples of 2^-8, (m, out + 1)."""
+    outputs = [x]
+    for weights in layers[:-1]:
+        h = np.full((len(x), weights.shape[1] + 1), 2.0**INPUT_BITS, x.dtype)
+        inner = np.nan_to_num(outputs[-1] @ weights, copy=False, nan=0.0)  # already in units of 2^-8
+        np.rint(np.clip(inner, 0.0, LARGEST_HIDDEN * 2.0**INPUT_BITS, out=inner), out=h[:, :-1])
+        outputs.append(h)
+    return outputs
 
 
-def whole_sums(x: Floats, h: Floats, second: Floats, residual: Floats, s: PerceptronSettings) -> Floats:
-    """The sum over a lot of clipped gradients, whole numbers of ``unit``, laid out as first and second layer, flat.
+def whole_sums(outputs: Sequence[Floats], layers: Sequence[Floats], residual: Floats, s: PerceptronSettings) -> Floats:
+    """The sum over a lot of clipped gradients, whole numbers of ``unit``, laid out layer by layer, flat.
 
     Guarantee. One record adds a vector of whole numbers whose L2 norm is at most clip / unit: the norm is that of
-    whole x and h, ``shy`` covers the roundings of its terms, and errors are cut towards 0 after they were shortened.
+    whole a, ``shy`` covers the roundings of its terms, and errors are cut towards 0 after they were shortened.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        e1 = (residual @ second[:-1].T) * (h[:, :-1] > 0)
-        square = _squares(e1) * _squares(x) + _squares(residual) * _squares(h)
-        shy = 1 - (x.shape[1] + h.shape[1] + residual.shape[1] + 64) * 2.0**-52
+        errors = [residual]
+        for weights, h in zip(layers[:0:-1], outputs[:0:-1], strict=True):
+            errors.insert(0, (errors[0] @ weights[:-1].T) * (h[:, :-1] > 0))
+        square = sum(_squares(e) * _squares(a) for e, a in zip(errors, outputs, strict=True))
+        widths = sum(a.shape[1] for a in outputs) + residual.shape[1]
+        shy = 1 - (widths + 64) * 2.0**-52
         norm = np.sqrt(square) * 2.0**-INPUT_BITS
-        kept = np.minimum(1.0, shy * s.clip / np.maximum(norm, 1e-300))[:, None] * 2.0**s.error_bits
-        cut = [np.trunc(np.nan_to_num(e * kept, nan=0.0, posinf=0.0, neginf=0.0)) for e in (e1, residual)]
-    return np.concatenate([(x.T @ cut[0]).ravel(), (h.T @ cut[1]).ravel()])
+        share = np.minimum(1.0, shy * s.clip / np.maximum(norm, np.finfo(norm.dtype).tiny))[:, None] * 2.0**s.error_bits
+        cut = [np.trunc(np.nan_to_num(e * share, copy=False, nan=0.0, posinf=0.0, neginf=0.0)) for e in errors]
+    return np.concatenate([(a.T @ e).ravel() for a, e in zip(outputs, cut, strict=True)])
 
 
-def first_weights(inputs: int, hidden: int, noise: Source) -> Floats:
-    """Random weights for the hidden layer, the constant's 0: He et al. (2015). No record has a part in them."""
-    weights = public_generator(noise).normal(0.0, math.sqrt(2 / inputs), (inputs, hidden))
-    weights[-1] = 0.0
-    return weights
+def first_weights(
+    sizes: Sequence[int], noise: Source, dtype: np.dtype[Any] = DOUBLE, *, top: bool = False
+) -> tuple[Floats, list[Floats]]:
+    """Random weights (He et al. 2015), flat and as layers of them, constants 0. No record has a part in them.
+
+    Those of the scores are 0 unless ``top``.
+    """
+    shapes = [(i + 1, o) for i, o in itertools.pairwise(sizes)]
+    theta = np.zeros(sum(i * o for i, o in shapes), dtype)
+    layers, public = as_layers(theta, shapes), public_generator(noise)
+    for weights in layers if top else layers[:-1]:
+        weights[:-1] = public.normal(0.0, math.sqrt(2 / (len(weights) - 1)), (len(weights) - 1, weights.shape[1]))
+    return theta, layers
+
+
+def as_layers(theta: Floats, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """Views of a flat vector."""
+    ends = np.cumsum([i * o for i, o in shapes])
+    return [part.reshape(shape) for part, shape in zip(np.split(theta, ends[:-1]), shapes, strict=True)]
 
 
 def _squares(rows: Floats) -> Floats:
@@ -228,3 +262,5 @@ def _squares(rows: Floats) -> Floats:
 
 
 MLP, MLP_NUMBERS = PerceptronTrainer(CLASSES), PerceptronTrainer(NUMBERS)
+MLP_1000 = PerceptronTrainer(hidden=(1000,), published=True)
+MLP_128_64 = PerceptronTrainer(hidden=(128, 64), published=True)

@@ -80,7 +80,9 @@ def output_perturbation(records: int = 200) -> Game:
 
 def dp_mlp() -> Game:
     """A perceptron by DP-SGD with all records in every lot: the label of one record with a long gradient is turned."""
-    from tacit.training.dp_mlp import Network, Perceptron
+    from tacit.training.dp_mlp import Network
+    from tacit.training.linear_losses import LOSSES
+    from tacit.training.perceptron import PerceptronTrainer, first_weights, put_out, whole_inputs, whole_sums
 
     # With two classes, turning the label turns the gradient of the record round. It is clipped from both sides. The
     # others cancel out, in pairs. The start is public, so the attacker knows which way the record pulls.
@@ -89,24 +91,27 @@ def dp_mlp() -> Game:
     labels = [np.r_[side, np.arange(8) % 2].astype(int) for side in (0, 1)]
     made = [Network(X, y, X, y, hidden=(3,), classes=(0, 1)) for y in labels]
     budget = Budget.approximate(float(made[0].epsilons([params], 0.1)[0]), 0.1)  # a large delta needs few runs
+    settings, single = PerceptronTrainer(hidden=(3,), published=True).settle(params, 9), np.dtype(np.float32)
 
     def once(side: int, seed: int) -> float:
-        start = Perceptron(made[side].sizes)
-        start.initialise(np.random.default_rng(seed))
-        pull = start.clipped_sums(X[:1].astype(np.float32), np.array([0]), params["clip"])
-        (net,) = made[side].train(params, [seed]).reveal()
-        return float((net.theta - start.theta) @ pull) / params["clip"]
+        theta, layers = first_weights(made[side].sizes, Simulation(seed), single, top=True)
+        outputs = put_out(whole_inputs(X[:1], single), layers)
+        residual = LOSSES["logistic"](outputs[-1] @ layers[-1] / 256, np.zeros(1))
+        pull = whole_sums(outputs, layers, residual, settings) * settings.unit
+        (model,) = made[side].train(params, [seed]).reveal()
+        moved = np.concatenate([weights.ravel() for weights in model.layers]) - theta
+        return float(moved @ pull) / params["clip"]
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         if not isinstance(noise, Simulation):
-            raise BadInput("perceptrons are trained to be measured, never for release: there are no exact draws of one")
+            raise BadInput("this game knows the first weights, which are secret where noise is exact")
         return np.array([once(side, int(seed)) for seed in noise.generator.integers(2**31, size=runs)])
 
     about = (
         "2 steps of DP-SGD on a perceptron with all 9 records in every lot; the label of one record with a clipped "
         "gradient is turned; how far the weights went its way"
     )
-    apart = "perceptrons are trained to be measured, with seeded noise, and never released"
+    apart = "its trainer is played by itself, with exact noise"
     return Game("dp-mlp", about, budget, draw, runs=10_000, chunk=1000, apart=apart)
 
 
