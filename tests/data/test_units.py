@@ -11,8 +11,20 @@ import pytest
 import tacit
 from tacit.data.split import divide
 from tacit.data.units import PersonLosses, Persons, mean_by_person, number_persons
-from tacit.errors import BadInput, ObjectiveError
+from tacit.errors import BadInput, ExcessiveNoise, ObjectiveError
+from tacit.methods.privacy_unit import refuse_excessive_noise
+from tacit.objective import Objective
 from tacit.privacy.guarantee import Budget
+
+
+@pytest.mark.parametrize(("useful", "most"), [(None, 0.4), (1.0, 0.1)])
+def test_noise_above_a_tenth_of_what_can_differ_is_refused(useful: float | None, most: float) -> None:
+    losses = Objective(len, 20, (-1.0, 3.0), "minimize", "person")
+    asked: dict[str, Any] = {"useful": useful, "remedy": "or rest"}
+    refuse_excessive_noise(most, "this", losses, accepted=False, **asked)
+    refuse_excessive_noise(9.0, "this", losses, accepted=True, **asked)
+    with pytest.raises(ExcessiveNoise, match=r"this over 20 persons .* between -1 and 3.* Use more persons, or rest;"):
+        refuse_excessive_noise(1.01 * most, "this", losses, accepted=False, **asked)
 
 
 @pytest.mark.parametrize("odd", ["odd", "n/a", "1e400", "-", None, ["x"], 3 + 4j, "00012"])

@@ -298,6 +298,23 @@ def test_ctrl_c_keeps_what_was_observed_and_a_second_run_finishes(tmp_path: Path
     assert [e.kind for e in ledger.entries()] == ["charge", "drawn"]
 
 
+def test_a_choice_that_its_confirmation_contradicts_is_made_anew() -> None:
+    """An objective with a chance of its own: good until it is confirmed. Others were seen to be better then."""
+    calls: list[float] = []
+
+    def losses(params: dict[str, Any]) -> np.ndarray:
+        calls.append(params["x"])
+        return np.full(100, 0.2 + 0.1 * params["x"] if len(calls) <= 18 else 0.9)
+
+    asked: dict[str, Any] = {"records": 100, "bounds": (0.0, 1.0), "budget": tacit.Budget.gdp(50.0), "trials": 20}
+    asked |= {"noise": tacit.Simulation(0), "accept_noise": True, "progress": False}
+    value = tacit.tune(losses, {"x": tacit.Float(0.0, 1.0)}, method="observed", **asked).value
+    assert value.params["x"] != calls[-1]
+    assert value.loss is not None
+    assert value.loss < 0.35
+    assert value.trials[-1]["params"]["x"] == calls[-1]
+
+
 def is_refuted(seed: int) -> bool:
     """Whether the answer of a run is refuted by its own observations: another was better by more than 5 deviations.
 

@@ -86,6 +86,17 @@ def test_a_sampler_is_determined_by_its_seed(name: str) -> None:
     assert runs[0] == runs[1]
 
 
+def test_a_sampler_that_served_one_study_learns_from_the_next() -> None:
+    """Their trials have the same numbers."""
+    space = Space({"x": tacit.Float(0.0, 1.0)})
+    used = ModelSampler(space, 1e-6, startup=4, seed=1)
+    searched(used, lambda p: (p["x"] - 0.9) ** 2, 12)
+    study = searched(used, lambda p: (p["x"] - 0.1) ** 2, 12)
+    fresh = ModelSampler(space, 1e-6, startup=4, seed=1)
+    assert used.answer(study)[0] == fresh.answer(study)[0]
+    assert abs(used.answer(study)[0]["x"] - 0.1) < 0.1
+
+
 def test_another_seed_proposes_other_points() -> None:
     for kind in (ModelSampler, ScatterSampler):
         runs = [searched(kind(LINE, 1e-4, seed=seed), lambda p: p["x"], 2).trials for seed in (0, 1)]

@@ -13,6 +13,7 @@ import pytest
 import tacit
 from tacit.errors import BadInput
 from tacit.methods import staged
+from tacit.methods.forecast import PlanInput
 from tacit.methods.pool import Choice
 from tacit.objective import Objective
 from tacit.privacy.accounting import compose
@@ -80,6 +81,13 @@ def test_nothing_of_the_hidden_losses_is_left(tmp_path: Path) -> None:
     assert not any(mark in text for mark in marks for text in texts)
     assert not (tmp_path / "private").exists()
     assert len(release.value.trials) == 5
+
+
+def test_its_preview_counts_the_pool_and_the_trials() -> None:
+    case = PlanInput(2000, 30, 2, Budget.gdp(1.0), 0.1)
+    preview = staged.FORECASTS[0].preview(case)
+    assert preview.evaluations == staged.POOL + 30
+    assert "230 evaluations in all" in preview.notes[0]
 
 
 def test_a_run_that_was_killed_neither_evaluates_nor_draws_again(tmp_path: Path) -> None:

@@ -90,8 +90,6 @@ class ModelSampler(JointSampler):
 
     def _row_of(self, trial: FrozenTrial) -> Array | None:
         """Features, value and, with a constraint, margin of an observed trial, worked out once; None of others."""
-        if not trial.state.is_finished():
-            return None
         kept = self._rows.get(trial.number)
         if kept is None or kept[0] is not trial:  # a sampler may serve another study later
             kept = self._rows[trial.number] = trial, self._read(trial) if self._is_done(trial) else None
