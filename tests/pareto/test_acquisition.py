@@ -69,6 +69,8 @@ def test_hvpoi_is_gain_at_the_means_times_probability_of_improvement() -> None:
     first = (np.log(rng.uniform(0.2, 12, n)), rng.uniform(0.1, 1.0, n))
     second = (LOGIT.forward(rng.uniform(0.05, 0.9, n)), rng.uniform(0.1, 1.0, n))
     found = hvpoi(stairs, first, second, (LOG, LOGIT))
+    endless = hvpoi(stairs, first, second, (LOG, LOGIT), region=Staircase.of(FRONT, (np.inf, np.inf)))
+    assert (endless > 1.1 * found).any()
     inside = FRONT[(FRONT < REFERENCE).all(axis=1)]
     for i in range(n):
         e = np.exp(first[0][i] + first[1][i] * rng.normal(size=20_000))
@@ -76,6 +78,8 @@ def test_hvpoi_is_gain_at_the_means_times_probability_of_improvement() -> None:
         improves = (e < 10) & ~((inside[:, :1] <= e) & (inside[:, 1:] <= f)).any(axis=0)
         at_means = gain_by_definition(FRONT, float(np.exp(first[0][i])), float(LOGIT.inverse(second[0][i : i + 1])[0]))
         assert found[i] == pytest.approx(at_means * improves.mean(), abs=5 * at_means * 0.5 / np.sqrt(20_000) + 1e-12)
+        anywhere = ~((FRONT[:, :1] <= e) & (FRONT[:, 1:] <= f)).any(axis=0)  # equation 1 has no end
+        assert endless[i] == pytest.approx(at_means * anywhere.mean(), abs=5 * at_means * 0.5 / np.sqrt(20_000) + 1e-12)
 
 
 @pytest.mark.parametrize("scale", [LOGIT, LINEAR, LOG])

@@ -29,7 +29,7 @@ def best_hypervolume() -> float:
     return 0.9 * (10 - np.log(11))
 
 
-@pytest.mark.parametrize("privacy_model", ["exact", "gp"])
+@pytest.mark.parametrize("privacy_model", ["exact", "gp", "published"])
 def test_the_front_of_the_toy_is_found(privacy_model: str) -> None:
     front = discover(Toy(), **ASKED, privacy_model=privacy_model).value
     random = discover(Toy(), **ASKED, sampler=DrawnSampler(Space(Toy().space), seed=1)).value

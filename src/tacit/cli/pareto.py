@@ -53,7 +53,10 @@ class FrontOptions:
     ] = None
     privacy_model: Annotated[
         str | None,
-        typer.Option(help="exact, or gp as published; else by the parameters.", autocompletion=complete("exact", "gp")),
+        typer.Option(
+            help="exact, gp, or published; else by the parameters.",
+            autocompletion=complete("exact", "gp", "published"),
+        ),
     ] = None
     search: Annotated[
         str,

@@ -104,7 +104,12 @@ def exact_privacy_and_cost(
 
 
 def hvpoi(
-    front: Staircase, first: tuple[Array, Array], second: tuple[Array, Array], scales: tuple[Scale, Scale]
+    front: Staircase,
+    first: tuple[Array, Array],
+    second: tuple[Array, Array],
+    scales: tuple[Scale, Scale],
+    *,
+    region: Staircase | None = None,
 ) -> Array:
     """Hypervolume-based probability of improvement, as published: two models, of epsilon and of the error.
 
@@ -113,9 +118,13 @@ def hvpoi(
     Follows. Avent et al. (2020), equations 1 to 3: the hypervolume gained at the two means, times the probability of
     landing where no point of the front dominates. The paper leaves open on which scale the volume is taken; an
     anti-ideal error of 1 is infinite on the logit scale, so here it is the scale of the front.
+    Differs. The probability is that of landing there before the anti-ideal point, where something is gained. Equation 1
+    has no such end: ``region``, a staircase with an infinite reference, has none either.
     """
     gain = front.gain(scales[0].inverse(first[0]), scales[1].inverse(second[0]))
-    edges, levels = np.r_[-np.inf, scales[0].forward_exact(front.x[1:])], scales[1].forward_exact(front.f)
+    region = region or front
+    edges = np.r_[-np.inf, scales[0].forward_exact(region.x[1:])]
+    levels = np.where(np.isinf(region.f), np.inf, scales[1].forward_exact(np.where(np.isinf(region.f), 0.5, region.f)))
     column = np.diff(_below(first, edges), axis=1)  # for each step, its column times the reach below its level
     return np.asarray(gain * np.einsum("nj,nj->n", column, _below(second, levels)))
 

@@ -17,7 +17,7 @@ from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.front import WHY, Front, Point
 from tacit.pareto.private_front import ObservedTest, PrivateTest, totals_of
-from tacit.pareto.remarks import refuse_infinite, usual_model
+from tacit.pareto.remarks import PRIVACY_MODELS, refuse_infinite, usual_model
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.origin import NONE
 from tacit.privacy.release import Release, digest
@@ -86,7 +86,7 @@ def discover(
     oracles = Oracles(algorithm, delta)
     trials, repeats = count("trials", trials), count("repeats", repeats)
     startup = startup_share(trials) if startup is None else count("startup", startup)
-    choice("privacy_model", privacy_model or "exact", ("exact", "gp"))
+    choice("privacy_model", privacy_model or "exact", PRIVACY_MODELS)
     corner = _corner(reference)
     usual = getattr(executor, "_max_workers", 1) if executor else 1
     width = count("at_once", usual if at_once is None else at_once)

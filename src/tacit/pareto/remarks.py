@@ -57,6 +57,9 @@ def edge_remarks(front: Front, space: Space) -> list[str]:
     return said
 
 
+PRIVACY_MODELS = ("exact", "gp", "published")
+
+
 def usual_model(space: Space, objectives: int, *, noisy: bool, begun: str | None = None) -> str:
     """Which model of privacy is used unless one is named: that of the study, or the one that finds the front sooner.
 

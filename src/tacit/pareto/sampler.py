@@ -7,6 +7,7 @@ ones what the model expects of them, so that several may run at once.
 from __future__ import annotations
 
 import copy
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from tacit.gp.exact import GaussianProcess
 from tacit.gp.threads import one_thread
 from tacit.pareto.acquisition import Staircase, exact_privacy, exact_privacy_and_cost, hvpoi
 from tacit.pareto.dominance import nondominated
-from tacit.pareto.remarks import usual_model
+from tacit.pareto.remarks import PRIVACY_MODELS, usual_model
 from tacit.pareto.surrogate import Candidates, Epsilons, ObjectiveModel, Scale, golden_points, points_around
 from tacit.privacy.lot_calibration import spread_out
 from tacit.run.sampler import JointSampler, has_place
@@ -46,8 +47,8 @@ class DParetoSampler(JointSampler):
 
     ``epsilons`` is the privacy oracle over thousands of points at once; a close estimate is enough, since what is
     recorded is computed for the point tried. ``privacy_model="exact"`` takes it for all candidates and models the error
-    alone; ``"gp"`` models both and maximises HVPoI, as published: the default from four parameters on, where it was
-    ahead, for two objectives without noise. ``noise`` is the known variance of
+    alone; ``"gp"`` models both and maximises HVPoI before the anti-ideal point: the default from four parameters on,
+    where it was ahead, for two objectives without noise; ``"published"`` has equation 1, without that end. ``noise`` is the known variance of
     an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
     objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
     ``reference`` has three numbers. With three and no ``costs`` the third is measured: a model's mean stands for it.
@@ -73,7 +74,7 @@ class DParetoSampler(JointSampler):
         seed: int = 0,
     ) -> None:
         privacy_model = privacy_model or usual_model(Space(space), len(reference), noisy=noise > 0)
-        choice("privacy_model", privacy_model, ("exact", "gp"))
+        choice("privacy_model", privacy_model, PRIVACY_MODELS)
         if epsilons is None and privacy_model == "exact":
             raise BadInput(
                 "DParetoSampler needs epsilons, a function from a list of parameters to their epsilons: "
@@ -81,13 +82,13 @@ class DParetoSampler(JointSampler):
             )
         if len(reference) not in ((3,) if costs is not None else (2, 3)):
             raise BadInput(f"reference must have one number for each objective, got {reference!r}")
-        if len(reference) == 3 and privacy_model == "gp":
+        if len(reference) == 3 and privacy_model != "exact":
             raise BadInput("a third objective needs privacy_model='exact'; the published form has two")
         super().__init__(Space(space), count("seed", seed, least=0))
         self.startup = count("startup", startup)
         self.epsilons = epsilons if privacy_model == "exact" else None
         self.reference, self.costs = tuple(float(r) for r in reference), costs
-        self.published = privacy_model == "gp"
+        self.published, self.endless = privacy_model != "exact", privacy_model == "published"
         self.first, self.second, self.smooth = ObjectiveModel(scales[0]), ObjectiveModel(scales[1], noise), noise > 0
         self.third = ObjectiveModel("linear") if len(reference) == 3 and costs is None else None
         self.accuracy = False  # the study maximises its second objective
@@ -234,7 +235,8 @@ class DParetoSampler(JointSampler):
         front = Staircase.of(values, self.reference)
         if privacy is None:
             return exact_privacy(front, candidates.epsilon, *z, scale)
-        return hvpoi(front, self._predict(privacy, candidates), z, (self.first.scale, scale))
+        region = Staircase.of(values, (math.inf, math.inf)) if self.endless else None
+        return hvpoi(front, self._predict(privacy, candidates), z, (self.first.scale, scale), region=region)
 
     def _predict(self, gp: GaussianProcess, candidates: Candidates) -> tuple[Array, Array]:
         """Mean and standard deviation; those of the pool are kept current by the process itself."""
