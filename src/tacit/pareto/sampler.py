@@ -48,7 +48,8 @@ class DParetoSampler(JointSampler):
     ``epsilons`` is the privacy oracle over thousands of points at once; a close estimate is enough, since what is
     recorded is computed for the point tried. ``privacy_model="exact"`` takes it for all candidates and models the error
     alone; ``"gp"`` models both and maximises HVPoI before the anti-ideal point: the default from four parameters on,
-    where it was ahead, for two objectives without noise; ``"published"`` has equation 1, without that end. ``noise`` is the known variance of
+    where it was ahead, for two objectives without noise; ``"published"`` has equation 1, without that end. ``noise``
+    is the known variance of
     an error, on its scale. ``costs``, like ``epsilons`` a function of many points, adds a third
     objective that is known beforehand, such as the work of training: the study minimises (epsilon, error, cost), and
     ``reference`` has three numbers. With three and no ``costs`` the third is measured: a model's mean stands for it.
