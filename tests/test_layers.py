@@ -25,7 +25,7 @@ ALLOWED = {
     "files": {"errors"},
     "locks": {"errors", "files"},
     "space": {"errors"},
-    "objective": {"errors", "data"},  # cells that are no numbers; the type of a reading
+    "objective": {"errors", "data", "space"},  # cells that are no numbers; types of a reading and of parameters
     "data": {"errors", "files", "objective", "data"},
     "schema": {"data"},  # public names
     "metrics": {"data"},

@@ -18,6 +18,7 @@ from tacit.errors import BadInput, ObjectiveError, choice, count, interval, type
 
 if TYPE_CHECKING:
     from tacit.data.metrics.reading import Reading
+    from tacit.space import Params
 
 DIRECTIONS = ("minimize", "maximize")
 BASES = ("record", "person", "pair", "pair of persons")  # whose one loss may be
@@ -44,7 +45,7 @@ class Objective:
     several losses, whose sum it moves no further than one; ``reading`` how their mean is read as a metric.
     """
 
-    function: Callable[[dict[str, Any]], Any]
+    function: Callable[[Params], Any]
     records: int
     bounds: tuple[float, float]
     direction: str = "minimize"
@@ -72,7 +73,7 @@ class Objective:
         narrow = 1 / abs(self.reading.factor) if self.reading is not None and self.reading.unit else high - low
         return min(high - low, narrow)
 
-    def losses(self, params: dict[str, Any]) -> np.ndarray[Any, Any]:
+    def losses(self, params: Params) -> np.ndarray[Any, Any]:
         """One number per record, shape (records,), or (records, columns) where there are several. Private.
 
         Edges. What the user's function raised is named by type and place, never by message, which may quote a record. A

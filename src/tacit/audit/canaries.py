@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import BadInput, count, probability, type_and_shape
+from tacit.files import Json
 
 GUESSED = (0.1, 0.2, 0.33, 0.5, 1.0)  # shares of the canaries that the attacker may guess, fixed before the run
 
@@ -73,7 +74,7 @@ def count_guesses(scores: ArrayLike, coins: ArrayLike, *, share: float) -> tuple
     return int(np.sum((s[sure] > 0) == (c[sure] == 1))), guesses
 
 
-def best_one_run(scores: ArrayLike, coins: ArrayLike, *, delta: float, confidence: float = 0.99) -> dict[str, Any]:
+def best_one_run(scores: ArrayLike, coins: ArrayLike, *, delta: float, confidence: float = 0.99) -> Json:
     """The largest of the bounds for a few fixed numbers of guesses, each at its share of the confidence."""
     each = 1 - (1 - probability("confidence", confidence)) / len(GUESSED)
     found = []

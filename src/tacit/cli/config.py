@@ -52,7 +52,7 @@ def find_file(given: Path | None) -> Path | None:
     return given if given is not None else Path(FILE) if Path(FILE).is_file() else None
 
 
-def read(path: Path, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
+def read(path: Path, root: Any, words: Sequence[str] = ()) -> Json:
     """The file as Click's ``default_map`` for the verbs of ``root``; BadInput for anything it cannot mean.
 
     ``words`` are those of the command line: a budget given there replaces the file's, of whichever kind it is.
@@ -66,7 +66,7 @@ def read(path: Path, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
     return parse(path, text, root, words)
 
 
-def parse(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> dict[str, Any]:
+def parse(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> Json:
     """As ``read``, of a text that may not have been written yet."""
     import tomllib
 
@@ -78,9 +78,7 @@ def parse(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> dict[s
     return _verbs(path, root, document, (), typed)
 
 
-def _verbs(
-    path: Path, group: Any, tables: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]
-) -> dict[str, Any]:
+def _verbs(path: Path, group: Any, tables: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]) -> Json:
     known = {name: command for name, command in group.commands.items() if name not in WITHOUT}
     made = {}
     for name, table in tables.items():
@@ -94,9 +92,7 @@ def _verbs(
     return made
 
 
-def _options(
-    path: Path, command: Any, table: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]
-) -> dict[str, Any]:
+def _options(path: Path, command: Any, table: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]) -> Json:
     """The values of one verb, by the names of its parameters."""
     parameters = {key: p.name for p in command.params for key in _keys(p) if p.name != "help"}
     hints = typing.get_type_hints(inspect.unwrap(command.callback))
@@ -129,7 +125,7 @@ def _keys(parameter: Any) -> list[str]:
     return [option.removeprefix("--") for option in parameter.opts if option.startswith("--")]
 
 
-def _one_budget(path: Path, trail: tuple[str, ...], made: Json, typed: set[str]) -> dict[str, Any]:
+def _one_budget(path: Path, trail: tuple[str, ...], made: Json, typed: set[str]) -> Json:
     kinds = [kind for kind in KINDS if kind in made]
     if "delta" in made and kinds and "epsilon" not in kinds:
         raise BadInput(f"{path}: [{'.'.join(trail)}] delta goes with epsilon, not with {kinds[0]}; keep one budget")

@@ -141,7 +141,7 @@ def init_command(
     print_result(document, as_json, "".join(lists) + steps + (FINGERPRINT.format(study.fingerprint) if own else ""))
 
 
-def _listen(host: str, network: NetworkOptions, here: Path) -> dict[str, Any]:
+def _listen(host: str, network: NetworkOptions, here: Path) -> Json:
     """Where the service listens, with a certificate of its own, the one that was given, or behind a proxy."""
     from tacit.cli.curator_folder import CERTIFICATE, KEY
 

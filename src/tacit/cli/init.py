@@ -26,7 +26,7 @@ from tacit.cli.problem import ObjectiveOptions
 from tacit.cli.questions import Asker, read_float, read_interval, read_whole
 from tacit.cli.shell import print_result, remark
 from tacit.errors import BadInput, choice, did_you_mean, positive
-from tacit.files import write_file
+from tacit.files import Json, write_file
 from tacit.methods.registry import AUTO, METHODS
 
 GOALS = {"tune": "tacit tune", "train": "tacit train", "pareto": "tacit pareto"}
@@ -111,7 +111,7 @@ def init_command(
     spent = budget.budget(n)
     price = given_values(budget) | ({"delta": spent.delta} if spent.notion == "approximate" else {})
     values = given_values(table) | given_values(metric)
-    tables: dict[str, dict[str, Any]] = {goal: values}
+    tables: dict[str, Json] = {goal: values}
     if goal == "pareto":
         named = choice("algorithm", algorithm, ALGORITHMS) if table.table else source
         values |= {"algorithm": named, "delta": spent.delta, "trials": 100, "out": out or "front"}
@@ -187,7 +187,7 @@ def _warn_of_noise(n: int, bounds: tuple[float, float], budget: Any, method: str
         )
 
 
-def format_table(name: str, values: dict[str, Any]) -> str:
+def format_table(name: str, values: Json) -> str:
     """A table of the file, with what is said above it and beside its lines."""
     why = {k: v for k, v in WHY.items() if name == "tune" or k != "target"} if name in COMMENTED else {}
     shown = name in ABOUT and "scale" not in values  # what is there needs no hint

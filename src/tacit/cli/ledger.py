@@ -79,7 +79,7 @@ def _describe_unit(ledger: Ledger) -> list[str]:
     return [f"counts    {ledger.unit}"] if ledger.unit else []
 
 
-def _summary(ledger: Ledger) -> dict[str, Any]:
+def _summary(ledger: Ledger) -> Json:
     about = {"name": ledger.name, "id": ledger.id, "description": ledger.description, "unit": ledger.unit}
     amounts = {"budget": ledger.budget.to_json(), "remaining": ledger.remaining().to_json()}
     terms = {"composition": ledger.filter.composition, "order": getattr(ledger.filter, "order", 0) or None}

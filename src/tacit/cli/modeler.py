@@ -54,16 +54,23 @@ def run_command(
         raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
     kept = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
-    longest = parse_duration(wait).total_seconds()
-    far: dict[str, Any] = {"patience": patience, "wait": longest, "remark": lambda text: remark(text, quiet)}
-    with explain_stop(kept), Client(url, token=token, authority=authority, **far) as client:
-        wanted: dict[str, Any] = {"prior": prior, "direction": direction, "batch": batch, "seed": seed}
+    with (
+        explain_stop(kept),
+        Client(
+            url,
+            token=token,
+            authority=authority,
+            patience=patience,
+            wait=parse_duration(wait).total_seconds(),
+            remark=lambda text: remark(text, quiet),
+        ) as client,
+    ):
 
         def tell(trial: int, answer: Any) -> None:
             if not quiet:
                 typer.echo(f"{trial:5}  row {answer.row}: {answer.value}", err=True)
 
-        found = Modeler(client, **wanted, progress=tell).run(trials)
+        found = Modeler(client, prior=prior, direction=direction, batch=batch, seed=seed, progress=tell).run(trials)
     if found.ended:
         remark(f"{found.ended}; what follows is the best of {found.trials} of {trials} queries", quiet)
     noisy = f", an answer with noise ±{found.noise:.3g}," if found.noise else ""

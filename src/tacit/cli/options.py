@@ -14,7 +14,11 @@ import typer
 
 from tacit.cli.shell import processes, remark
 from tacit.errors import BadInput, DataRefused, GuaranteeError, count, did_you_mean
+<<<<<<< HEAD
 from tacit.pareto.algorithms import algorithm_names
+=======
+from tacit.files import Json
+>>>>>>> 04559c9 (Narrow more dictionaries to documents and parameters)
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -258,7 +262,7 @@ class OutputOptions:
             remark(text, self.quiet)
 
 
-def given_values(group: Any) -> dict[str, Any]:
+def given_values(group: Any) -> Json:
     """The options of a group that were given, by their names on the command line: those that are not left out.
 
     >>> given_values(BudgetOptions(epsilon=1.0))

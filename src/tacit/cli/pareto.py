@@ -276,7 +276,7 @@ def _replace_space(made: Any, file: Path) -> None:
         raise BadInput("this algorithm's space is fixed; change it where it is defined") from None
 
 
-def _ask_front(front: Front, algorithm: Any, **about: float) -> dict[str, Any]:
+def _ask_front(front: Front, algorithm: Any, **about: float) -> Json:
     answer: Json = dict(about)
     for name, ask in (("tested", front.at), ("predicted", partial(front.predict, algorithm))):
         try:

@@ -89,7 +89,7 @@ def print_result(document: Any, as_json: bool, text: str, *, released: bool = Fa
         remark("the release was made and paid for; it could not be shown, since nobody reads standard output")
 
 
-def read_certificate(release: Release[Any], paths: dict[str, str]) -> dict[str, Any]:
+def read_certificate(release: Release[Any], paths: dict[str, str]) -> Json:
     """The certificate in the folder, with the date of its making, or one of now if there is no folder."""
     kept = paths.get("certificate")
     made: Json = release.certificate() if kept is None else json.loads(Path(kept).read_text())

@@ -71,9 +71,9 @@ class SearchOptions:
     yes: Annotated[bool, typer.Option("--yes", help="Accept noise that drowns the differences.")] = False
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Json:
         """name=value pairs; values are JSON where they parse, words otherwise."""
-        settings: dict[str, Any] = {}
+        settings: Json = {}
         for pair in self.option or []:
             name, equals, text = pair.partition("=")
             if not equals:

@@ -35,7 +35,7 @@ MANY_FITS = {"model_selection", "ensemble", "calibration", "multiclass", "multio
 MANY_FITS |= {"semi_supervised"}
 
 
-def tabulate_results(found: Tuned) -> dict[str, Any]:
+def tabulate_results(found: Tuned) -> Json:
     """``cv_results_`` of what was released: every noisy observation, or the released setting where there are none.
 
     ``std_test_score`` is the standard deviation of the noise, the same for all observations.

@@ -17,7 +17,7 @@ class TableModel:
     classifier: str
     regressor: str
     space: Callable[[int], dict[str, Any]]  # of the number of training rows
-    fixed: dict[str, Any]
+    fixed: Params
     trees: bool = False  # takes missing cells, and a category as one column
 
 

@@ -96,7 +96,7 @@ class Constraint:
         least = round((self.bound - low) / (high - low) * records * STEPS)
         return max(0, int(self.sign) * (least - total))
 
-    def describe(self, values: Sequence[float], deviation: float) -> dict[str, Any]:
+    def describe(self, values: Sequence[float], deviation: float) -> Json:
         """What is released of it: its noisy mean at the answer, and how well that is known."""
         low, high = self.bounds
         value = min(max(math.fsum(values) / len(values), low), high)

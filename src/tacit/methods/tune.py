@@ -164,7 +164,7 @@ def as_space(space: Mapping[str, Any] | Space | Callable[[Any], Any], method: st
     return TrialSpace(space)
 
 
-def read_release(folder: str | Path) -> dict[str, Any]:
+def read_release(folder: str | Path) -> Json:
     """The certificate that a run left in its output folder."""
     path = Path(folder) / "certificate.json"
     try:

@@ -109,7 +109,7 @@ EXPOSED = (
 )
 
 
-def payment_part(payment: dict[str, Any] | None, ledger: Ledger | None = None, *, under_way: bool = False) -> Markup:
+def payment_part(payment: Json | None, ledger: Ledger | None = None, *, under_way: bool = False) -> Markup:
     """Who paid; with the ledger at hand also its budget, its charges and what is left.
 
     While the run is under way its own charge is not settled, which is as it should be.

@@ -10,7 +10,6 @@ import json
 import math
 from functools import lru_cache
 from importlib import resources
-from typing import Any
 
 from tacit.files import Json
 from tacit.methods.forecast import Measured
@@ -26,7 +25,7 @@ def document() -> Json:
 
 
 @lru_cache(maxsize=1)
-def _curves() -> dict[tuple[str, str, int, int], dict[str, Any]]:
+def _curves() -> dict[tuple[str, str, int, int], Json]:
     return {(c["method"], c["landscape"], c["dimensions"], c["trials"]): c for c in document()["curves"]}
 
 

@@ -43,7 +43,7 @@ def make_key(path: str | Path) -> tuple[Path, Path]:
     return secret, write_file(public, shown)
 
 
-def sign(certificate: Json, key: str | Path) -> dict[str, Any]:
+def sign(certificate: Json, key: str | Path) -> Json:
     """The certificate with a signature; one that it had is replaced.
 
     >>> import tempfile, tacit

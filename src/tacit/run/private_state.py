@@ -34,7 +34,7 @@ class PrivateState:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder, self._memory, self._owner = folder, dict[str, Any](), process_name()
+        self.folder, self._memory, self._owner = folder, Json(), process_name()
         self.paid = ""  # in words what this process knows to be paid for; not stored
         if folder is None:
             return

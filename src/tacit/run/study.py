@@ -103,7 +103,7 @@ def observed_trials(study: optuna.Study) -> list[Json]:
     ]
 
 
-def confirmed_choice(study: optuna.Study) -> dict[str, Any] | None:
+def confirmed_choice(study: optuna.Study) -> Params | None:
     """The parameters that were confirmed first, if any were: one choice for all processes that confirm at once."""
     done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return next((dict(t.params) for t in done if CONFIRMS in t.user_attrs), None)

@@ -19,7 +19,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -152,7 +151,7 @@ class GradientSearch:
         whole = Guarantee(Budget.gdp(budget.mu()), self.unit, (), SOURCE, premises=premises)
         return whole.at(budget.delta) if budget.notion == "approximate" else whole
 
-    def terms(self) -> dict[str, Any]:
+    def terms(self) -> Json:
         t, o = self.task, self.task.objective
         about = {"records": o.records, "bounds": list(o.bounds), "trials": t.trials}
         about |= {"direction": o.direction, "budget": t.price.to_json(), "seed": t.seed}

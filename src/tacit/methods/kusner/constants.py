@@ -27,11 +27,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tacit.errors import BadInput, choice, count, positive, probability, real
+from tacit.files import Json
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.form import Array, Kernel
 from tacit.gp.threads import one_thread
@@ -220,7 +220,7 @@ def prior_regret(kernel: Kernel, points: Array, scale: float) -> tuple[float, fl
     return choice_regret(prior_draws(kernel, points), scale)
 
 
-def utility(statement: str, about: str, bound: float, delta: float) -> dict[str, Any]:
+def utility(statement: str, about: str, bound: float, delta: float) -> Json:
     """A utility theorem as data and as a sentence; ``bound`` in the units of the objective."""
     sure = 1 - (delta + MISS)
     sentence = f"{about} by at most {bound:.4g}, with probability at least {sure:.4g}"

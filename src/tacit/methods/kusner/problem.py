@@ -146,7 +146,7 @@ def state_guarantee(p: FiniteSearch, assumptions: tuple[str, ...], source: str) 
 
 def assess(
     p: FiniteSearch, c: k.Constants, prior: FunctionPrior, pick: Exponential, blur: Laplace, algorithm: int
-) -> dict[str, Any]:
+) -> Json:
     """What the release can be worth, from public numbers alone; refuses a nearly uniform choice unless accepted."""
     regret, uniform = k.prior_regret(prior.kernel, p.points, pick.scale)
     deviation = math.sqrt(2) * blur.scale

@@ -95,7 +95,7 @@ def create_app(
     app.add_middleware(
         Admission, tokens=tokens, audit=audit, rate=rate, burst=burst, most=most, remote=remote, page_port=page_port
     )
-    refusals: dict[int | str, dict[str, Any]] = {
+    refusals: dict[int | str, Json] = {
         **{code: {"model": wire.Refusal} for code in (400, 403, 404, 409, 413, 422, 426, 429, 503)},
         401: {"description": "no token, a wrong one or a revoked one; the body is empty"},
     }
@@ -174,7 +174,7 @@ def create_app(
         return {**curator.status(), "tokens": granted}
 
     @app.get("/v1/curator/page", responses=refusals)
-    def study_parts() -> dict[str, Any]:
+    def study_parts() -> Json:
         """The parts of the curator's page, as HTML, and whether the study is stopped."""
         standing = page.Standing.of_service(curator.status(), {g.name: g.standing for g in tokens.grants()})
         shown = page.study_page(standing)

@@ -26,10 +26,10 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 class AuditLog:
     """Takes lines quickly and writes them now and then, from a thread of its own. ``paths`` are those worth naming."""
 
-    def __init__(self, write: Callable[[list[dict[str, Any]]], None], paths: Collection[str]) -> None:
+    def __init__(self, write: Callable[[list[Json]], None], paths: Collection[str]) -> None:
         self._write, self._paths = write, frozenset(paths)
         self._listed: list[Json] = []
-        self._counted: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._counted: dict[tuple[Any, ...], Json] = {}
         self._alone, self._end = threading.Lock(), threading.Event()
         self._log = logging.getLogger("tacit.curator")
         self._thread = threading.Thread(target=self._run, name="tacit-audit", daemon=True)

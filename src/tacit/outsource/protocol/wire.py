@@ -96,6 +96,6 @@ class Terms(BaseModel):
     digest: str
     dtype: str
     chunk: int
-    guarantee: dict[str, Any]
-    whole: dict[str, Any]
+    guarantee: Json
+    whole: Json
     about: Json

@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tacit.charts.fronts import BROAD, NARROW, FrontChart, draw_third
+from tacit.files import Json
 from tacit.page import Page, asset, render_parts
 from tacit.page.cover import Cover, Worth
 from tacit.page.parts import find_changes, guarantee_part, origin_part, payment_part
@@ -102,7 +103,7 @@ def _third(both: Comparison, chart: FrontChart, name: str) -> Markup:
     return Markup(draw_third(chart, points, name, BROAD) + draw_third(chart, points, name, NARROW))
 
 
-def _data(both: Comparison, geometry: dict[str, float]) -> dict[str, Any]:
+def _data(both: Comparison, geometry: dict[str, float]) -> Json:
     fronts, row = [], 0
     for front in both.fronts:
         stairs = set(map(id, front.steps))
