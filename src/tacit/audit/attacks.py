@@ -73,8 +73,8 @@ def guess_rows(published: Array, known: Array, index: NDArray[Any]) -> Array:
     centre = published[index].mean(axis=0)
     moved = published - centre
     _, s, turn = np.linalg.svd(moved, full_matrices=False)
-    kept = turn[s > 1e-9 * s[0]].T if s[0] > 0 else turn[:1].T
-    codes = moved @ kept
+    directions = turn[s > 1e-9 * s[0]].T if s[0] > 0 else turn[:1].T
+    codes = moved @ directions
     mean = known.mean(axis=0)
     solved = np.linalg.lstsq(codes[index], known - mean, rcond=None)[0]
     return np.asarray(mean + codes @ solved)

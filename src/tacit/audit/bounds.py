@@ -74,10 +74,10 @@ def lower_bound(
     True
     """
     probability("delta", delta, zero=choice("family", family, FAMILIES) == "any")  # mu-GDP has no epsilon at 0
-    found = counted(outputs, outputs_of_neighbour, delta=delta, confidence=confidence, family=family)
+    event = counted(outputs, outputs_of_neighbour, delta=delta, confidence=confidence, family=family)
     if family == "any":
-        return found.epsilon
-    return gdp_epsilon(found.mu, delta) if found.mu > 0 else 0.0
+        return event.epsilon
+    return gdp_epsilon(event.mu, delta) if event.mu > 0 else 0.0
 
 
 def mu_bound(outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, confidence: float = 0.99) -> float:
@@ -179,6 +179,6 @@ def _outputs(here: ArrayLike, there: ArrayLike) -> tuple[Any, Any]:
     if first.dtype.kind not in "fiub" or second.dtype.kind not in "fiub":
         _, labels = np.unique(np.concatenate([first.ravel(), second.ravel()]).astype(str), return_inverse=True)
         first, second = labels[: first.size].reshape(first.shape), labels[first.size :].reshape(second.shape)
-    made = [np.nan_to_num(x.astype(float), nan=np.inf, posinf=1e300, neginf=-1e300) for x in (first, second)]
-    made = [np.where(np.isinf(x), 1e300, x) for x in made]  # "not a number" is an answer too: an event like another
-    return tuple(x[:, None] if x.ndim == 1 else x for x in made)
+    arrays = [np.nan_to_num(x.astype(float), nan=np.inf, posinf=1e300, neginf=-1e300) for x in (first, second)]
+    arrays = [np.where(np.isinf(x), 1e300, x) for x in arrays]  # "not a number" is an answer too: an event like another
+    return tuple(x[:, None] if x.ndim == 1 else x for x in arrays)

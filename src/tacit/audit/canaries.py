@@ -77,12 +77,12 @@ def count_guesses(scores: ArrayLike, coins: ArrayLike, *, share: float) -> tuple
 def best_one_run(scores: ArrayLike, coins: ArrayLike, *, delta: float, confidence: float = 0.99) -> Json:
     """The largest of the bounds for a few fixed numbers of guesses, each at its share of the confidence."""
     each = 1 - (1 - probability("confidence", confidence)) / len(GUESSED)
-    found = []
+    bounds = []
     for share in GUESSED:
         right, guesses = count_guesses(scores, coins, share=share)
         bound = one_run_bound(right, guesses, canaries=len(np.asarray(coins)), delta=delta, confidence=each)
-        found.append({"epsilon": bound, "right": right, "guesses": guesses})
-    return {**max(found, key=lambda f: f["epsilon"]), "canaries": len(np.asarray(coins))}
+        bounds.append({"epsilon": bound, "right": right, "guesses": guesses})
+    return {**max(bounds, key=lambda f: f["epsilon"]), "canaries": len(np.asarray(coins))}
 
 
 def codes(canaries: int) -> Any:

@@ -113,18 +113,18 @@ class Audit:
         """What the numbers mean."""
         times = f"{self.runs} runs on each data set" if self.runs > 1 else f"one run, {self.event['canaries']} canaries"
         at = f" at delta = {self.delta:g}" if self.delta else ""
-        said = [
+        lines = [
             f"Epsilon{at} is at least {self.measured:.4g}, with {self.confidence:.0%} confidence ({times}, "
             f"{self.noise}, {self.seconds:.1f} s)."
         ]
         if self.verdict == "BROKEN":
-            said.append("That is more than was claimed: the mechanism, or its claim, is wrong.")
+            lines.append("That is more than was claimed: the mechanism, or its claim, is wrong.")
         if self.separated:
-            said.append(
+            lines.append(
                 "Every output told the two data sets apart: the bound is all that so many runs can show, and grows "
                 "with their number."
             )
-        return said + [f"Conditional: {self.conditional}."] * bool(self.conditional)
+        return lines + [f"Conditional: {self.conditional}."] * bool(self.conditional)
 
     def __str__(self) -> str:
         finite = math.isfinite(self.claimed)
@@ -143,14 +143,17 @@ def score_outputs(
     game: Game, here: Outputs, there: Outputs, *, confidence: float = 0.99, seconds: float = 0.0, noise: str = SIMULATED
 ) -> Audit:
     """The audit of outputs that were drawn."""
-    found = counted(here, there, delta=game.at, confidence=confidence, family=game.family)
-    measured = found.epsilon
+    counts = counted(here, there, delta=game.at, confidence=confidence, family=game.family)
+    measured = counts.epsilon
     if game.family == "gdp":
-        measured = gdp_epsilon(found.mu, game.at) if found.mu > 0 else 0.0
-    event = {"score": found.score, "seen": [found.seen, found.of, found.seen_of_neighbour, found.of_neighbour]}
+        measured = gdp_epsilon(counts.mu, game.at) if counts.mu > 0 else 0.0
+    event = {
+        "score": counts.score,
+        "seen": [counts.seen, counts.of, counts.seen_of_neighbour, counts.of_neighbour],
+    }
     claim = str(game.claim) if game.claim is not None else "none"
     head = (game.name, game.about, game.claimed, measured, game.at, confidence, min(len(here), len(there)))
-    return Audit(*head, seconds, noise, claim, game.conditional, found.separated, event)
+    return Audit(*head, seconds, noise, claim, game.conditional, counts.separated, event)
 
 
 def part_sizes(game: Game, runs: int) -> list[int]:

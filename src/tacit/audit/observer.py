@@ -83,11 +83,11 @@ def observe(run: Callable[[], Any], skip: tuple[Any, ...] = ()) -> Seen:
     finally:
         random.setstate(states[0])
         np.random.set_state(states[1])
-    told: Json = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
-    told |= {"stdout": out.getvalue().splitlines(), "stderr": err.getvalue().splitlines()}
-    told["raised"] = raised
-    told["files"] = [p.read_bytes() for p in map(Path, written) if p.is_file() and "private" not in p.parts]
-    seen.leaves = dict(walk(seen.result, "result", skip)) | dict(walk(told, "told", skip))
+    output: Json = {"warnings": [f"{w.category.__name__}: {w.message}" for w in warned], "log": lines}
+    output |= {"stdout": out.getvalue().splitlines(), "stderr": err.getvalue().splitlines()}
+    output["raised"] = raised
+    output["files"] = [p.read_bytes() for p in map(Path, written) if p.is_file() and "private" not in p.parts]
+    seen.leaves = dict(walk(seen.result, "result", skip)) | dict(walk(output, "told", skip))
     return seen
 
 
@@ -240,10 +240,10 @@ def _inside(this: Any) -> Iterator[tuple[str, Any]]:
 def _pickle_parts(this: Any) -> Iterator[tuple[str, Any]]:
     """What pickle would keep of an object; nothing of one that it refuses."""
     try:
-        kept = this.__reduce_ex__(4)
+        reduced = this.__reduce_ex__(4)
     except Exception:
         return
-    for i, part in enumerate(kept[1:] if isinstance(kept, tuple) else ()):
+    for i, part in enumerate(reduced[1:] if isinstance(reduced, tuple) else ()):
         yield f".pickled[{i}]", list(islice(part, MOST)) if i > 1 and part is not None else part
 
 

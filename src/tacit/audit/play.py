@@ -46,21 +46,21 @@ def run_game(
     >>> run_game("gaussian", 4000).verdict
     'within the claim'
     """
-    made = find_game(game, claim) if isinstance(game, str) else game
-    name = game if isinstance(game, str) else made.name
-    if isinstance(made, OneRun):
+    found_game = find_game(game, claim) if isinstance(game, str) else game
+    name = game if isinstance(game, str) else found_game.name
+    if isinstance(found_game, OneRun):
         _open_runs(out, {"method": name, "seed": seed, "exact": exact})
-        return made.audit(confidence=confidence, exact=exact, seed=seed)
-    real = made.exact if exact is None else exact
-    wanted = count("runs", made.runs if runs is None else runs, least=40)
+        return found_game.audit(confidence=confidence, exact=exact, seed=seed)
+    real = found_game.exact if exact is None else exact
+    wanted = count("runs", found_game.runs if runs is None else runs, least=40)
     folder = _open_runs(out, {"method": name, "trials": wanted, "seed": seed, "exact": real})
-    parts = [(side, number, size) for number, size in enumerate(part_sizes(made, wanted)) for side in (0, 1)]
-    sent, start = game if isinstance(game, str) else made, time.perf_counter()
+    parts = [(side, number, size) for number, size in enumerate(part_sizes(found_game, wanted)) for side in (0, 1)]
+    sent, start = game if isinstance(game, str) else found_game, time.perf_counter()
     with progress_bar("auditing", 2 * wanted, wanted=progress) as advance:
-        drawn = _draw_parts(made, sent, parts, folder, executor, {"exact": real, "seed": seed}, advance)
+        drawn = _draw_parts(found_game, sent, parts, folder, executor, {"exact": real, "seed": seed}, advance)
     here, there = (np.concatenate([drawn[part] for part in parts if part[0] == side]) for side in (0, 1))
     seconds, noise = time.perf_counter() - start, EXACTLY if real else SIMULATED
-    return score_outputs(made, here, there, confidence=confidence, seconds=seconds, noise=noise)
+    return score_outputs(found_game, here, there, confidence=confidence, seconds=seconds, noise=noise)
 
 
 def _draw_parts(
@@ -100,10 +100,10 @@ def _draw_parts(
 
 def draw_named_part(game: str | Game, side: int, number: int, runs: int, *, exact: bool, seed: int) -> Outputs:
     """The outputs of one part, of a game or of its name: for workers, which are sent names and numbers only."""
-    made = find_game(game) if isinstance(game, str) else game
-    if isinstance(made, OneRun):
-        raise BadInput(f"{made.name} is one run; it has no parts")
-    return draw_part(made, side, number, runs, exact=exact, seed=seed)
+    found_game = find_game(game) if isinstance(game, str) else game
+    if isinstance(found_game, OneRun):
+        raise BadInput(f"{found_game.name} is one run; it has no parts")
+    return draw_part(found_game, side, number, runs, exact=exact, seed=seed)
 
 
 def _file(folder: Path, part: Part) -> Path:

@@ -103,7 +103,7 @@ def check_objective(
     n, generator = length(records), np.random.default_rng(count("seed", seed, least=0))
     points: list[Params] = Space(space).sobol(count("settings", settings), seed)
     places = generator.permutation(n)[: min(count("replacements", replacements), n)]
-    found, failed, moved = [], [], 0
+    counterexamples, failed, moved = [], [], 0
     base = [_losses(objective, p, records, n) for p in points]
     if any((_losses(objective, p, records, n) != b).any() for p, b in zip(points, base, strict=True)):
         return ObjectiveCheck(n, len(points), 0, repeatable=False)
@@ -121,9 +121,9 @@ def check_objective(
             moved += bool(apart[place])
             apart[place] = False
             if apart.any():
-                found.append(Counterexample(place, int(apart.sum()), int(np.argmax(apart))))
+                counterexamples.append(Counterexample(place, int(apart.sum()), int(np.argmax(apart))))
                 break
-    return ObjectiveCheck(n, len(points), len(places), tuple(found), tuple(failed), moved=moved)
+    return ObjectiveCheck(n, len(points), len(places), tuple(counterexamples), tuple(failed), moved=moved)
 
 
 def _losses(objective: Callable[..., Any], params: Params, records: Any, n: int) -> NDArray[np.float64]:

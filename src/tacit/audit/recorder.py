@@ -145,20 +145,20 @@ class Compared:
 
     def within(self, claim: Budget, sensitivity: Mapping[str, float] | None = None) -> list[str]:
         """What contradicts the claim; an empty list if nothing does. ``sensitivity`` is what was declared, by kind."""
-        found = list(self.differences)
+        faults = list(self.differences)
         for kind, most in (sensitivity or {}).items():
             if self.moved.get(kind, 0.0) > most * (1 + ROUNDING):
-                found.append(f"a value that entered a {kind} mechanism moved by more than its declared sensitivity")
+                faults.append(f"a value that entered a {kind} mechanism moved by more than its declared sensitivity")
         if claim.notion == "gdp" and self.total_mu > claim.amount * (1 + ROUNDING):
-            found.append("the values that entered moved by more than the claimed mu allows, over their noise")
+            faults.append("the values that entered moved by more than the claimed mu allows, over their noise")
         if claim.notion in ("pure", "approximate"):
             least = claim.amount * (1 + ROUNDING)
             gaussian = Budget("gdp", self.total_mu).epsilon(claim.delta) if claim.delta else math.inf
             if (self.mu > 0 and gaussian > least) or (not self.mu and min(self.epsilon, gaussian) > least):
-                found.append("the values that entered moved by more than the claimed epsilon allows, over their noise")
+                faults.append("the values that entered moved by more than the claimed epsilon allows, over their noise")
         if claim.notion == "zcdp" and self.mu**2 / 2 + self.epsilon**2 / 2 > claim.amount * (1 + ROUNDING):
-            found.append("the values that entered moved by more than the claimed rho allows, over their noise")
-        return found
+            faults.append("the values that entered moved by more than the claimed rho allows, over their noise")
+        return faults
 
 
 def record(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -> Tape:
@@ -186,21 +186,21 @@ def compared(
     first = record(run, data, Recorder(seed))
     again, other = (record(run, d, Recorder(seed, tape=first)) for d in (data, neighbour))
     second = other if replay == "answers" else record(run, neighbour, Recorder(seed, tape=first, replay=replay))
-    for told in first.seen.warned:  # those of the replays say the same, or are found below
-        warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+    for warning in first.seen.warned:  # those of the replays say the same, or are found below
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     flow = [e.public for e in first.entered] == [e.public for e in second.entered]
-    found = []
+    differences = []
     if not first.entered and first.error is None:
-        found.append(
+        differences.append(
             "no mechanism drew from the recorder, so nothing was compared: pass it on as noise, into every process"
         )
     if not flow:
-        found.append("the mechanisms that ran, or their shapes or scales, depend on private values")
+        differences.append("the mechanisms that ran, or their shapes or scales, depend on private values")
     if first.asked != second.asked and replay == "answers":
-        found.append("how often or where the objective was evaluated depends on private values")
+        differences.append("how often or where the objective was evaluated depends on private values")
     if first.error != second.error:
-        found.append("whether or how the run failed depends on private values")
-    found += _leaks(first, again, other, replay) + _find_reuse(first)
+        differences.append("whether or how the run failed depends on private values")
+    differences += _leaks(first, again, other, replay) + _find_reuse(first)
     square, epsilon, together, moved = 0.0, 0.0, 0.0, dict[str, float]()
     for a, b in zip(first.entered, second.entered, strict=False):
         if a.public != b.public:
@@ -215,7 +215,7 @@ def compared(
             together += (range_mu(loss) if a.kind == "gumbel" else pure_mu(loss)) ** 2
     same = first.asked == second.asked
     failed = first.error == second.error
-    return Compared(math.sqrt(square), epsilon, moved, flow, same, failed, tuple(found), math.sqrt(together))
+    return Compared(math.sqrt(square), epsilon, moved, flow, same, failed, tuple(differences), math.sqrt(together))
 
 
 def _leaks(first: Tape, again: Tape, other: Tape, replay: str) -> list[str]:
@@ -224,15 +224,15 @@ def _leaks(first: Tape, again: Tape, other: Tape, replay: str) -> list[str]:
     unstable = {p for p in here.keys() | control.keys() if here.get(p) != control.get(p)}
     moved = sorted(p for p in here.keys() | there.keys() if here.get(p) != there.get(p) and p not in unstable)
     strayed = [e.public for e in first.entered] != [e.public for e in other.entered]
-    found = []
+    leaks = []
     if moved and not (strayed and replay == "coins"):  # a private path that left the tape has no answers to replay
-        found.append(
+        leaks.append(
             f"what comes out depends on private values beyond the answers of the mechanisms, at {_join_paths(moved)}"
         )
     clocks = sorted(p for p in unstable if p.startswith("result") and here.get(p, ("",))[0].startswith(NUMBERS))
     if clocks and [e.public for e in first.entered] == [e.public for e in again.entered]:
-        found.append(f"noise, or a clock, that the recorder does not see is in the result, at {_join_paths(clocks)}")
-    return found
+        leaks.append(f"noise, or a clock, that the recorder does not see is in the result, at {_join_paths(clocks)}")
+    return leaks
 
 
 def _join_paths(paths: list[str]) -> str:

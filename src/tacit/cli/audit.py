@@ -109,9 +109,9 @@ def _objective(
     function, records = import_object(spec), import_object(data, "records", "mymodel:records")
     module, _, name = data.partition(":")
     asked = function if takes_records(function) else reading(sys.modules[module], name, function)
-    found = check_objective(asked, records, Space.read(space), replacements=20 if trials is None else trials, seed=seed)
-    print_result(found.to_json(), as_json, str(found))
-    if not found.holds:
+    check = check_objective(asked, records, Space.read(space), replacements=20 if trials is None else trials, seed=seed)
+    print_result(check.to_json(), as_json, str(check))
+    if not check.holds:
         raise typer.Exit(1)
 
 
@@ -130,9 +130,9 @@ def _outsource(
     if claim.notion != "approximate":
         raise BadInput(f"a table is published under (epsilon, delta), got {claim}")
     epsilon, delta = claim.amount, claim.delta
-    found = attack_table(numbers(table), epsilon=epsilon, delta=delta, scale=split_numbers(scale), seed=seed)
+    recoveries = attack_table(numbers(table), epsilon=epsilon, delta=delta, scale=split_numbers(scale), seed=seed)
     document = {"rows": size[0], "columns": size[1], "epsilon": epsilon, "delta": delta}
-    print_result({**document, "attack": [asdict(a) for a in found]}, as_json, format_attack(found, size))
+    print_result({**document, "attack": [asdict(a) for a in recoveries]}, as_json, format_attack(recoveries, size))
 
 
 def _explain_leftovers(out: Path | None) -> str:

@@ -80,7 +80,7 @@ def parse(path: Path, text: str, root: Any, words: Sequence[str] = ()) -> Json:
 
 def _verbs(path: Path, group: Any, tables: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]) -> Json:
     known = {name: command for name, command in group.commands.items() if name not in WITHOUT}
-    made = {}
+    values = {}
     for name, table in tables.items():
         here = (*trail, name)
         if name not in known:
@@ -88,15 +88,15 @@ def _verbs(path: Path, group: Any, tables: Mapping[str, Any], trail: tuple[str, 
         if not isinstance(table, dict):
             raise BadInput(f"{path}: {'.'.join(here)} must be a table, [{'.'.join(here)}], got {_kind(table)}")
         inner = known[name]
-        made[name] = (_verbs if hasattr(inner, "commands") else _options)(path, inner, table, here, typed)
-    return made
+        values[name] = (_verbs if hasattr(inner, "commands") else _options)(path, inner, table, here, typed)
+    return values
 
 
 def _options(path: Path, command: Any, table: Mapping[str, Any], trail: tuple[str, ...], typed: set[str]) -> Json:
     """The values of one verb, by the names of its parameters."""
     parameters = {key: p.name for p in command.params for key in _keys(p) if p.name != "help"}
     hints = typing.get_type_hints(inspect.unwrap(command.callback))
-    made: Json = {}
+    values: Json = {}
     for key, value in table.items():
         name, place = key.replace("_", "-"), f"[{'.'.join(trail)}] {key}"
         name = EARLIER.get(".".join(trail), {}).get(name, name)
@@ -107,15 +107,15 @@ def _options(path: Path, command: Any, table: Mapping[str, Any], trail: tuple[st
             )
         if name not in parameters:
             _unknown(path, "option", place, name, list(parameters))
-        if parameters[name] in made:
+        if parameters[name] in values:
             raise BadInput(f"{path}: {place} is given twice, spelled in two ways; keep one of them")
         if any(isinstance(v, str) and IN_CLEAR.search(v) for v in (value if isinstance(value, list) else [value])):
             raise BadInput(
                 f"{path}: {place} holds a secret in clear, which this file may not. Leave the password out of the URL: "
                 "PGPASSWORD and ~/.pgpass are read"
             )
-        made[parameters[name]] = _convert(path, place, value, hints[parameters[name]], ".".join((*trail, key)))
-    return _one_budget(path, trail, made, typed)
+        values[parameters[name]] = _convert(path, place, value, hints[parameters[name]], ".".join((*trail, key)))
+    return _one_budget(path, trail, values, typed)
 
 
 def _keys(parameter: Any) -> list[str]:

@@ -77,9 +77,9 @@ def serve_command(
     private = answers.private()
     certificate, key = (None if p is None else str(p) for p in (network.tls_certificate, network.tls_key))
     tls: dict[str, Any] = {"certificate": certificate, "key": key, "behind_proxy": network.behind_proxy}
-    kept = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
+    leftovers = f"Terms, table, answers and tokens are kept in {mask_passwords(state)}. To go on: {this_command()}"
     with ExitStack() as stack:
-        stack.enter_context(explain_stop(kept))
+        stack.enter_context(explain_stop(leftovers))
         listening = stack.enter_context(bind(host, network.port, **tls))
         paid = stack.enter_context(ledger.open())
         frame, how = _load(rows, evaluate, published.names)
@@ -129,7 +129,7 @@ def serve_command(
             remote=remote_page,
             ready=ready,
         )
-    remark(f"ended. {kept}", quiet)
+    remark(f"ended. {leftovers}", quiet)
 
 
 @curator.command("grant")
@@ -153,9 +153,9 @@ def grant_command(
         until = next(g.expires for g in known.grants() if g.name == name)
         if file is not None:
             file.write(token + "\n")
-    told = {"name": name, **({"file": str(out)} if file else {"token": token}), "expires": until}
+    document = {"name": name, **({"file": str(out)} if file else {"token": token}), "expires": until}
     text = f"token of {name} in {out}, good until {until or 'revoked'}" if file else token
-    typer.echo(json.dumps(told) if as_json else text)
+    typer.echo(json.dumps(document) if as_json else text)
 
 
 @contextmanager
@@ -199,20 +199,20 @@ def status_command(state: State = "curator", as_json: AsJson = False) -> None:
     from tacit.outsource.curator.state import State as Kept
     from tacit.outsource.protocol.terms import Published
 
-    kept = Kept(state, NAMED, hold=False)
-    terms = kept.terms()
+    study = Kept(state, NAMED, hold=False)
+    terms = study.terms()
     if terms is None:
         raise TacitError(f"nothing was published from {state} yet")
-    log, _ = kept.load()
-    published, stopped = Published.from_json(terms), kept.stop_time()
-    kept.close()
+    log, _ = study.load()
+    published, stopped = Published.from_json(terms), study.stop_time()
+    study.close()
     with _tokens(state) as known:
         grants = known.grants()
     granted = [{"name": g.name, "revoked": g.revoked, "expires": g.expires} for g in grants]
     left = max(0, published.queries - len(log))
     if as_json:
-        told = {"terms": terms, "used": len(log), "left": left, "stopped": stopped, "tokens": granted}
-        return typer.echo(json.dumps({**told, "exchanges": [e.__dict__ for e in log]}, indent=1))
+        document = {"terms": terms, "used": len(log), "left": left, "stopped": stopped, "tokens": granted}
+        return typer.echo(json.dumps({**document, "exchanges": [e.__dict__ for e in log]}, indent=1))
     lines = [
         f"study      {published.study}, {published.rows} rows as {published.columns} columns, {published.transform}",
         f"table      {published.guarantee}",
@@ -237,9 +237,9 @@ def log_command(
     """
     from tacit.outsource.curator.state import State as Kept
 
-    kept = Kept(state, NAMED, hold=False)
-    lines = kept.audit(count("latest", latest))
-    kept.close()
+    study = Kept(state, NAMED, hold=False)
+    lines = study.audit(count("latest", latest))
+    study.close()
     if as_json:
         return typer.echo(json.dumps(lines, indent=1))
     for line in lines:
@@ -254,13 +254,13 @@ def _is_published(state: str) -> bool:
     from tacit.outsource.curator.state import State as Kept
 
     try:
-        kept = Kept(state, NAMED, hold=False)
+        study = Kept(state, NAMED, hold=False)
     except TacitError:
         return False  # whatever is wrong, the curator says
     try:
-        return kept.terms() is not None
+        return study.terms() is not None
     finally:
-        kept.close()
+        study.close()
 
 
 def _show_preview(names: list[str], terms: Json, transform: str, yes: bool, quiet: bool, as_json: bool) -> None:

@@ -102,9 +102,9 @@ def init_command(
     serve |= {"charged": answers.charged} if private is not None else {}
     serve |= {"yes": True} if seen.answer_noise > LOUD * seen.answer_width else {}  # it was accepted here
     serve |= _listen(host, network, here)
-    kept = {"state": serve["state"]}
+    place = {"state": serve["state"]}
     tables = {"curator.serve": serve, "curator.try": {**tried, "queries": min(queries, 50)}}
-    tables |= {f"curator.{verb}": kept for verb in ("grant", "revoke", "status", "log")}
+    tables |= {f"curator.{verb}": place for verb in ("grant", "revoke", "status", "log")}
     text = HEAD + "".join(format_table(name, values) for name, values in tables.items())
     file = here / config.FILE
     config.parse(file, text, ctx.find_root().command)  # what is written can be read

@@ -153,8 +153,8 @@ def ledger_verify(
         raise
     entries = opened.entries()
     last = entries[-1].hash if entries else None
-    found = f"ledger {name!r} is intact: {len(entries)} entries, last hash {last or 'none'}"
-    print_result({"name": name, "intact": True, "entries": len(entries), "head": last}, as_json, found)
+    text = f"ledger {name!r} is intact: {len(entries)} entries, last hash {last or 'none'}"
+    print_result({"name": name, "intact": True, "entries": len(entries), "head": last}, as_json, text)
 
 
 @ledger.command("export")

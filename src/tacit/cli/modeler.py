@@ -53,9 +53,9 @@ def run_command(
     if not token:
         raise BadInput("give the token in --token-file FILE, or in the environment as TACIT_TOKEN")
     prior = Prior(lengthscale, variance, mean) if lengthscale else None
-    kept = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
+    leftovers = f"The curator keeps every answer, and none is asked twice. To go on: {this_command()}"
     with (
-        explain_stop(kept),
+        explain_stop(leftovers),
         Client(
             url,
             token=token,
@@ -70,9 +70,9 @@ def run_command(
             if not quiet:
                 typer.echo(f"{trial:5}  row {answer.row}: {answer.value}", err=True)
 
-        found = Modeler(client, prior=prior, direction=direction, batch=batch, seed=seed, progress=tell).run(trials)
-    if found.ended:
-        remark(f"{found.ended}; what follows is the best of {found.trials} of {trials} queries", quiet)
-    noisy = f", an answer with noise ±{found.noise:.3g}," if found.noise else ""
-    text = f"best row {found.row}: {found.value:g}{noisy} after {found.trials} queries\n{found.guarantee}"
-    print_result(found.to_json(), as_json, text)
+        best = Modeler(client, prior=prior, direction=direction, batch=batch, seed=seed, progress=tell).run(trials)
+    if best.ended:
+        remark(f"{best.ended}; what follows is the best of {best.trials} of {trials} queries", quiet)
+    noisy = f", an answer with noise ±{best.noise:.3g}," if best.noise else ""
+    text = f"best row {best.row}: {best.value:g}{noisy} after {best.trials} queries\n{best.guarantee}"
+    print_result(best.to_json(), as_json, text)

@@ -305,10 +305,10 @@ def parse_duration(text: str) -> timedelta:
     >>> parse_duration("36h").days
     1
     """
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text.strip())
-    if found is None:
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([mhd])", text.strip())
+    if match is None:
         raise BadInput(f"a span of time is a number and m, h or d, such as 30d, got {text!r}")
-    return timedelta(**{UNITS[found[2]]: int(found[1])})
+    return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
 def read_rates(given: list[str] | None) -> dict[str, float] | None:

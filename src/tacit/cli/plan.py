@@ -86,13 +86,13 @@ def plan_command(
     if goal == "train":
         refuse_no_delta(spend)
         training = plan(goal="train", records=records, budget=spend, runs=runs)
-        told = _foresee(ledger, training.guarantee)
-        text = str(training) + "".join(f"\n  {'ledger':15} {words}" for words in told.values())
-        print_result({**training.to_json(), **told}, as_json, text)
+        effect = _foresee(ledger, training.guarantee)
+        text = str(training) + "".join(f"\n  {'ledger':15} {words}" for words in effect.values())
+        print_result({**training.to_json(), **effect}, as_json, text)
         return
     if dimensions is None:
         raise BadInput("a plan needs --dimensions, the number of parameters to tune; or --goal train")
-    made = plan(
+    plans = plan(
         records=records,
         trials=trials,
         dimensions=dimensions,
@@ -102,16 +102,16 @@ def plan_command(
         candidates=candidates,
         want=want,
     )
-    if words and made.recommendation.shell:
-        line = shell(made.case, made.recommendation.arguments, words)
-        made = replace(made, recommendation=replace(made.recommendation, shell=line))
-    files = {"picture": _save(made.picture(), picture)} if picture is not None else {}
-    for note in made.notes:
+    if words and plans.recommendation.shell:
+        line = shell(plans.case, plans.recommendation.arguments, words)
+        plans = replace(plans, recommendation=replace(plans.recommendation, shell=line))
+    files = {"picture": _save(plans.picture(), picture)} if picture is not None else {}
+    for note in plans.notes:
         remark(note)
-    told = _foresee(ledger, made[made.recommendation.method].guarantee)
-    whole = str(made) if every or want is not None else format_answer(made)
-    text = whole + "".join(f"\n{name:12} {path}" for name, path in {**told, **files}.items())
-    print_result({**made.to_json(), **told, "files": files}, as_json, text)
+    effect = _foresee(ledger, plans[plans.recommendation.method].guarantee)
+    whole = str(plans) if every or want is not None else format_answer(plans)
+    text = whole + "".join(f"\n{name:12} {path}" for name, path in {**effect, **files}.items())
+    print_result({**plans.to_json(), **effect, "files": files}, as_json, text)
 
 
 def format_answer(plan: Plan) -> str:
@@ -158,8 +158,8 @@ def _count_units(table: TableOptions) -> int:
     rows, person = read_table(table.file), table.person
     table.refuse_missing(rows.names)
     units = len(rows) if person is None else len(set(number_persons(rows[person], len(rows)).tolist()))
-    for said in remarks_on_identifiers([name for name in rows.names if name != table.target], person):
-        remark(said)
+    for text in remarks_on_identifiers([name for name in rows.names if name != table.target], person):
+        remark(text)
     remark(f"{units:,} {'rows' if person is None else 'persons'}, all of them private")
     return units
 
@@ -179,7 +179,7 @@ def _measure_table(
     from tacit.data.files import read_table
     from tacit.integrations.table import table_objective
 
-    made = table_objective(
+    objective = table_objective(
         read_table(table.file),
         table.column,
         model,
@@ -190,13 +190,13 @@ def _measure_table(
         task=task,
         validation=validation,
     )
-    for line in made.describe():
+    for line in objective.describe():
         remark(line)
-    facts = made.facts
-    if facts.reading is not None and spread is None and made.metric.pairs:
+    facts = objective.facts
+    if facts.reading is not None and spread is None and objective.metric.pairs:
         spread = 0.1 / abs(facts.reading.factor)
         remark(f"spread: {spread:.3g} is assumed, which is 0.1 of {facts.reading.name}")
-    return facts.records, made.space.dimensions, facts.bounds, spread
+    return facts.records, objective.space.dimensions, facts.bounds, spread
 
 
 def _save(svg: str, path: Path) -> str:

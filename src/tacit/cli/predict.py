@@ -44,8 +44,8 @@ def predict_command(
     else:
         names, listed = ["prediction"], [[value] for value in read.predict(rows).tolist()]
     for name in reversed(keep or []):
-        names, told = [name, *names], rows[name].spell().tolist()
-        listed = [["" if own != own else own, *row] for own, row in zip(told, listed, strict=True)]
+        names, column = [name, *names], rows[name].spell().tolist()
+        listed = [["" if own != own else own, *row] for own, row in zip(column, listed, strict=True)]
     if out is not None and out.suffix.lower() == ".parquet":
         arrow, parquet = extra("pyarrow", "parquet", "writing Parquet"), extra("pyarrow.parquet", "parquet", "Parquet")
         parquet.write_table(arrow.table({name: [row[i] for row in listed] for i, name in enumerate(names)}), out)

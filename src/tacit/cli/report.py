@@ -50,9 +50,9 @@ def report_command(
     if show_private and {s.kind for s in subjects} != {"curator"}:
         raise BadInput("--show-private shows the exact answers of a curator's state; there is none here")
     page = joint_page(subjects, private=show_private, ledger=ledger).write(page_path(subjects, out))
-    changed = [said for s in subjects if s.certificate for said in _changes(s, ledger)]
-    for said in changed:
-        remark(f"DO NOT RELY ON IT: {said}")
+    changed = [text for s in subjects if s.certificate for text in _changes(s, ledger)]
+    for text in changed:
+        remark(f"DO NOT RELY ON IT: {text}")
     document = {"report": str(page), "kind": subjects[0].kind, "changed": changed}
     typer.echo(json.dumps(document) if as_json else f"wrote {page}")
 

@@ -91,9 +91,9 @@ def print_result(document: Any, as_json: bool, text: str, *, released: bool = Fa
 
 def read_certificate(release: Release[Any], paths: dict[str, str]) -> Json:
     """The certificate in the folder, with the date of its making, or one of now if there is no folder."""
-    kept = paths.get("certificate")
-    made: Json = release.certificate() if kept is None else json.loads(Path(kept).read_text())
-    return made
+    file = paths.get("certificate")
+    document: Json = release.certificate() if file is None else json.loads(Path(file).read_text())
+    return document
 
 
 def format_certified(lines: list[str], release: Release[Any], paths: dict[str, str]) -> str:
@@ -242,10 +242,10 @@ def run(app: Callable[..., Any]) -> int:
             return _silence_stdout(FAILED)
         except OSError as error:
             where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else "standard output"
-            said = (
+            text = (
                 f"{where} cannot be used: {error.strerror or type(error).__name__}. Make room, or choose another place"
             )
-            return _silence_stdout(_fail(said, FAILED))
+            return _silence_stdout(_fail(text, FAILED))
         except Exception as error:
             if os.environ.get(DEBUG):
                 traceback.print_exc()

@@ -96,8 +96,8 @@ def train_command(
     groups = rows[table.person] if table.person else None
     units = len(rows) if groups is None else int(number_persons(groups, len(rows)).max()) + 1
     spend, columns = budget.budget(units), rows.shape[1] - 1 - len(leave)
-    kept = [name for name in rows.names if name not in (*leave, target)]
-    output.remark(*remarks_on_names(table.file), *remarks_on_identifiers(kept, table.person))
+    features = [name for name in rows.names if name not in (*leave, target)]
+    output.remark(*remarks_on_names(table.file), *remarks_on_identifiers(features, table.person))
     output.remark(*remarks_on(spend, units))
     how = "as the schema declares" if declared else "learnt with noise, paid from epsilon"
     whose = f"{units} persons" if table.person else f"{units} rows"
@@ -157,14 +157,14 @@ def remarks_on_codes(model: PublishedModel, named: Sequence[str]) -> list[str]:
     schema = model.preparation.schema
     words = {(column.name, word) for column in schema.columns for word in map(str, column.categories)}
     codes = sorted((name, word) for name, word in words if word.strip().casefold() in CODES)
-    found = [
+    remarks = [
         f"{name!r} holds the word {word!r}: if it stands for a missing cell, --missing {shlex.quote(word)} says so. "
         "Another training is paid for anew"
         for name, word in codes
         if not schema.declared
     ]
-    if found or named or all(column.kind == "category" for column in schema.columns):
-        return found
+    if remarks or named or all(column.kind == "category" for column in schema.columns):
+        return remarks
     return ["-99, 999 and other codes for a missing cell count as numbers, unless --missing -99 names them"]
 
 

@@ -64,11 +64,11 @@ def spread_groups(function: Callable[..., Any]) -> Callable[..., Any]:
             parameters.append(_option(parameter.name, parameter.default, kind))
 
     def call(**given: Any) -> Any:
-        made = {
+        built = {
             name: kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             for name, kind in groups.items()
         }
-        return function(**made, **given)
+        return function(**built, **given)
 
     call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__
     call.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -78,11 +78,11 @@ def spread_groups(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
     hints = typing.get_type_hints(group, include_extras=True)
-    made = []
+    options = []
     for field in dataclasses.fields(group):
         default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-        made.append(_option(field.name, default, hints[field.name], group.TITLE))
-    return made
+        options.append(_option(field.name, default, hints[field.name], group.TITLE))
+    return options
 
 
 def _option(name: str, default: Any, hint: Any, title: str | None = None) -> inspect.Parameter:

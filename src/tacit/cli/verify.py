@@ -33,24 +33,24 @@ def verify_command(
     from tacit.privacy.origin import UNCHECKED
 
     document = read_json(certificate, "certificate")
-    found: Json = {}
+    verdicts: Json = {}
     checks: Checks = []
     if public_key is not None:
         checks += check_signature(document, public_key)
-        found["signed"] = all(good for _, good, _ in checks)
+        verdicts["signed"] = all(good for _, good, _ in checks)
     if public_key is None or is_given(ctx, "ledger"):
         paid = _check_payment(document, ledger)
-        found["paid"] = all(good for _, good, _ in paid)
+        verdicts["paid"] = all(good for _, good, _ in paid)
         checks += paid
     text = "\n".join(f"{'yes' if good else 'NO ':3}  {name}: {why}" for name, good, why in checks)
-    found["unchecked"] = [] if found.get("signed") else [f"{UNCHECKED} (--public-key)"]
-    if found["unchecked"]:
-        text += f"\n--   not checked: {found['unchecked'][0]}"
-    if "paid" in found:
-        text += f"\n{'Paid' if found['paid'] else 'NOT paid'} for by this ledger."
+    verdicts["unchecked"] = [] if verdicts.get("signed") else [f"{UNCHECKED} (--public-key)"]
+    if verdicts["unchecked"]:
+        text += f"\n--   not checked: {verdicts['unchecked'][0]}"
+    if "paid" in verdicts:
+        text += f"\n{'Paid' if verdicts['paid'] else 'NOT paid'} for by this ledger."
     else:
         text += "\nThe ledger was not asked: that it paid is the curator's word."
-    print_result({**found, "checks": [list(c) for c in checks]}, as_json, text)
+    print_result({**verdicts, "checks": [list(c) for c in checks]}, as_json, text)
     if not all(good for _, good, _ in checks):
         raise typer.Exit(1)
 

@@ -70,10 +70,10 @@ def best_radius(shape: str, kernel: Kernel, noise: float) -> float:
             return 1 / u - 1 - c * math.exp(-c * u) / (-math.expm1(-c * u) + s)
 
         return math.sqrt(brentq(slope, 1e-12, 1.0, xtol=1e-14))
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda x: -_along(shape, kernel, math.exp(x), s)[1], bounds=(math.log(1e-5), math.log(5.0)), method="bounded"
     )
-    return math.exp(found.x)
+    return math.exp(minimum.x)
 
 
 def symmetric_design(
@@ -135,7 +135,7 @@ def optimise_places(
         return value, (slope * scale).ravel()
 
     for start in starts:
-        found = minimize(
+        minimum = minimize(
             alpha,
             (np.clip(start, low, high) / scale).ravel(),
             jac=True,
@@ -143,8 +143,8 @@ def optimise_places(
             bounds=bounds,
             options={"maxiter": 60},
         )
-        if found.fun < least:
-            best, least = np.clip(found.x.reshape(batch, d) * scale, low, high), float(found.fun)
+        if minimum.fun < least:
+            best, least = np.clip(minimum.x.reshape(batch, d) * scale, low, high), float(minimum.fun)
     return best, max(0.0, least)
 
 
@@ -160,13 +160,13 @@ def fewest_places(
     alpha = model.trace(theta)
     if alpha <= tolerance:
         return np.empty((0, len(theta))), alpha
-    below, found = 0, {most: optimise_places(model, theta, most, box)}
+    below, placements = 0, {most: optimise_places(model, theta, most, box)}
     above = most
-    while found[above][1] <= tolerance and above - below > 1:
+    while placements[above][1] <= tolerance and above - below > 1:
         middle = (below + above) // 2
-        found[middle] = optimise_places(model, theta, middle, box)
-        below, above = (below, middle) if found[middle][1] <= tolerance else (middle, above)
-    return found[above]
+        placements[middle] = optimise_places(model, theta, middle, box)
+        below, above = (below, middle) if placements[middle][1] <= tolerance else (middle, above)
+    return placements[above]
 
 
 def _scatter_places(kernel: Kernel, theta: Array, batch: int, box: tuple[Array, Array], noise: float) -> Array:

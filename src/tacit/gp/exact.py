@@ -219,11 +219,11 @@ class GaussianProcess:
         if t <= room:
             return
         room = max(t, 2 * room)
-        kept, had = (self._x, self._l, self._z, self._v), self._t
-        self._x, self._l = np.empty((room, kept[0].shape[1])), np.zeros((room, room))
+        before, had = (self._x, self._l, self._z, self._v), self._t
+        self._x, self._l = np.empty((room, before[0].shape[1])), np.zeros((room, room))
         self._z, self._v = np.empty(room), np.empty((room, len(self._c)))
-        self._l[:had, :had] = kept[1][:had, :had]
-        for new, old in zip((self._x, self._z, self._v), (kept[0], kept[2], kept[3]), strict=True):
+        self._l[:had, :had] = before[1][:had, :had]
+        for new, old in zip((self._x, self._z, self._v), (before[0], before[2], before[3]), strict=True):
             new[:had] = old[:had]
 
 

@@ -69,9 +69,9 @@ class GradientPosterior:
         if len(self.points) <= most:
             return self
         away = ((self.points - theta) ** 2 @ self.kernel.weights).argsort(kind="stable")[:most]
-        kept = GradientPosterior(self.kernel, noise=self.noise)
-        kept.append(self.points[np.sort(away)])
-        return kept
+        posterior = GradientPosterior(self.kernel, noise=self.noise)
+        posterior.append(self.points[np.sort(away)])
+        return posterior
 
     def weights(self, theta: Array) -> Array:
         """H' (d, m): the posterior mean gradient at theta (d,) is H' times the values at ``points``."""

@@ -103,10 +103,10 @@ def log_model(model: PublishedModel, folder: Path) -> None:
     numbers = folder / "model.json"
     if model.portable:
         write_file(numbers, json.dumps(plain(model.to_json())))
-    kept: PythonModel = LoggedModel(None if model.portable else model)
+    logged: PythonModel = LoggedModel(None if model.portable else model)
     pyfunc.log_model(
         name="model",
-        python_model=kept,
+        python_model=logged,
         artifacts={"model": str(numbers)} if model.portable else None,
         pip_requirements=[f"tacit[sklearn]=={version('tacit')}"],
     )

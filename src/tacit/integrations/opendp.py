@@ -87,7 +87,7 @@ def _choice(scale: float) -> Any:
 @lru_cache(maxsize=1)
 def _opendp() -> Any:
     """The parts of OpenDP that are used here; its prelude loads scikit-learn and more where they are installed."""
-    found = [extra(f"opendp.{part}", "opendp", "OpenDP's noise") for part in ("domains", "metrics", "measures")]
+    modules = [extra(f"opendp.{part}", "opendp", "OpenDP's noise") for part in ("domains", "metrics", "measures")]
     extra("opendp.mod", "opendp", "OpenDP's noise").enable_features("contrib")
-    names = {name: value for module in found for name, value in vars(module).items()}
+    names = {name: value for module in modules for name, value in vars(module).items()}
     return SimpleNamespace(**names | {"m": extra("opendp.measurements", "opendp", "OpenDP's noise")})

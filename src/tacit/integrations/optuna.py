@@ -91,15 +91,15 @@ def private(
     (True, True, 1.0)
     """
     chosen = direction or "minimize"
-    made = make_objective(objective, records, bounds, chosen, groups, train=train, cluster=cluster)  # refuses first
-    if isinstance(made.function, Shards):
-        if made.function.train is None and not all(map(callable, made.function.parts)):
+    facts = make_objective(objective, records, bounds, chosen, groups, train=train, cluster=cluster)  # refuses first
+    if isinstance(facts.function, Shards):
+        if facts.function.train is None and not all(map(callable, facts.function.parts)):
             raise BadInput(
                 "parts that live elsewhere cannot ask a trial for parameters: give train=function, which suggests them "
                 "and returns what the parts are given. Nothing was spent"
             )
-        objective = made.function
-    terms = ObservationTerms(made.records, made.bounds, budget, trials, made.direction, made.basis)
+        objective = facts.function
+    terms = ObservationTerms(facts.records, facts.bounds, budget, trials, facts.direction, facts.basis)
     refuse_loud_noise(terms, accept_noise)
     if not noise.simulated:
         warn_of_weakness(budget, terms.records)

@@ -208,23 +208,23 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 seed=int(random.randint(2**31 - 1)),
                 noise=EXACT if self.noise is None else copy.deepcopy(self.noise),  # fit leaves parameters as they are
             )
-        found = self.release_.value
-        mean, deviation = found.loss or 0.0, found.deviation
-        self.best_params_, self.best_score_std_ = found.params, deviation
+        tuned = self.release_.value
+        mean, deviation = tuned.loss or 0.0, tuned.deviation
+        self.best_params_, self.best_score_std_ = tuned.params, deviation
         self.best_score_, self.best_loss_, self.baseline_score_ = -mean, mean, None
-        if found.reading is not None:
-            self.best_score_ = found.reading.larger_is_better(mean)
-            base = found.reading.baseline
-            self.baseline_score_ = base if found.reading.higher or base is None else -base
-            self.best_score_std_ = found.reading.reach(mean, 1.96 * (deviation or 0.0)) / 1.96
+        if tuned.reading is not None:
+            self.best_score_ = tuned.reading.larger_is_better(mean)
+            base = tuned.reading.baseline
+            self.baseline_score_ = base if tuned.reading.higher or base is None else -base
+            self.best_score_std_ = tuned.reading.reach(mean, 1.96 * (deviation or 0.0)) / 1.96
         self.guarantee_ = self.release_.guarantee
-        self.cv_results_ = compat.tabulate_results(found)
+        self.cv_results_ = compat.tabulate_results(tuned)
         self.__dict__.pop("best_index_", None)
-        if found.params in self.cv_results_["params"]:
-            self.best_index_ = self.cv_results_["params"].index(found.params)
+        if tuned.params in self.cv_results_["params"]:
+            self.best_index_ = self.cv_results_["params"].index(tuned.params)
         held = f"{len(hidden)} validation rows, one row" if owners is None else f"{losses.units} {OF_PERSONS}"
         self.protects_ = PROTECTS.format(hidden=held, seen=len(seen))
-        self.best_estimator_ = losses.fit(found.params)
+        self.best_estimator_ = losses.fit(tuned.params)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.best_estimator_, name):
@@ -351,13 +351,13 @@ def take_labels(y: Any) -> CellColumn:
     if is_frame(y) and not is_records(y):
         if len(form_of(y)[1]) != 1:
             raise BadInput(f"y should be a 1d array, got {len(form_of(y)[1])} columns instead")
-        told = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
-        warnings.warn(told, DataConversionWarning, stacklevel=3)
+        text = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
+        warnings.warn(text, DataConversionWarning, stacklevel=3)
         return Table.of(y).cells[0]
     shape: tuple[int, ...] = getattr(y, "shape", ()) or (len(y),)
     if len(shape) == 2 and shape[1] == 1:
-        told = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
-        warnings.warn(told, DataConversionWarning, stacklevel=3)
+        text = "A column-vector y was passed when a 1d array was expected; give y of shape (n_samples,)"
+        warnings.warn(text, DataConversionWarning, stacklevel=3)
         return read_column(np.asarray(y)[:, 0])
     if len(shape) != 1:
         raise BadInput(f"y should be a 1d array, got an array of shape {tuple(shape)} instead")
@@ -366,11 +366,12 @@ def take_labels(y: Any) -> CellColumn:
 
 def _warn_of_identifiers(schema: Schema, X: Any, budget: Budget) -> None:
     """Columns of training rows that repeat and look like names of persons."""
-    for found in find_identifiers(schema.columns, X.match(schema.columns)):
-        if not found.unique:
+    for identifier in find_identifiers(schema.columns, X.match(schema.columns)):
+        if not identifier.unique:
             warnings.warn(
-                f"{found.name!r} repeats, up to {found.most} training rows each, and looks like an identifier: if it "
-                f"names persons, give fit(X, y, groups=...). {worth_of_rows(budget, found.most)}",
+                f"{identifier.name!r} repeats, up to {identifier.most} training rows each, and looks like an "
+                f"identifier: if it names persons, give fit(X, y, groups=...). "
+                f"{worth_of_rows(budget, identifier.most)}",
                 PrivacyWarning,
                 stacklevel=3,
             )

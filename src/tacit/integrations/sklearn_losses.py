@@ -87,8 +87,8 @@ class Losses:
         try:
             fitted = self.fit(params)
         except Exception as error:  # told in full: it comes from training rows alone
-            said = f"{type(error).__name__}: {error}"
-            warnings.warn(f"{params} cannot be fitted and count as the worst. {said}", FitFailedWarning, stacklevel=2)
+            text = f"{type(error).__name__}: {error}"
+            warnings.warn(f"{params} cannot be fitted and count as the worst. {text}", FitFailedWarning, stacklevel=2)
             return np.full(self.facts.records, np.nan)
         each = self._each(fitted)
         if isinstance(self.loss, Metric):

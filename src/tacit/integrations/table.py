@@ -223,16 +223,16 @@ def table_objective(
         features.take(seen), answers.take(seen), target, task or (wanted.task if wanted else None), schema
     )
     assert known.target is not None
-    made = "classification" if known.target.kind == "category" else "regression"
+    kind = "classification" if known.target.kind == "category" else "regression"
     matrix, train = Matrix.fit(known, features.take(seen), gaps=MODELS[model].trees)
     here, there = known.encode_target(answers.take(seen)), known.encode_target(answers.take(hidden))
     if not here[1].all():
         raise BadInput(f"the target {target!r} is none of the declared labels in some training rows; leave them out")
-    if made == "classification" and len(np.unique(here[0])) < 2:
+    if kind == "classification" and len(np.unique(here[0])) < 2:
         raise BadInput("the training rows hold one class only; use a smaller validation share or another seed")
     whose = None if owners is None else owners[seen]
-    measured = settle_metric(wanted or find(DEFAULTS[made], bounds=bounds), made, known.target, here[0], whose)
-    check_estimator(measured, make_estimator(model, made, {}))
+    measured = settle_metric(wanted or find(DEFAULTS[kind], bounds=bounds), kind, known.target, here[0], whose)
+    check_estimator(measured, make_estimator(model, kind, {}))
     private = matrix.encode(features.take(hidden))
     use = f"model {model}, metric {measured.name}, validation {validation:g}, seed {seed}"
     use += f", persons by {person!r}" if person is not None else ""
@@ -241,7 +241,7 @@ def table_objective(
     held = None if owners is None else np.unique(owners[hidden], return_inverse=True)[1]
     return TableObjective(
         model,
-        made,
+        kind,
         measured,
         matrix,
         (train, here[0]),
@@ -250,7 +250,7 @@ def table_objective(
         held,
         _renumber(whose),
         find_identifiers(known.columns, cells),
-        find_giveaways(known.columns, cells, here[0]) if made == "classification" else (),
+        find_giveaways(known.columns, cells, here[0]) if kind == "classification" else (),
         tuple(drop),
         data=None
         if name is None

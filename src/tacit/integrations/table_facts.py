@@ -76,11 +76,11 @@ class Identifier:
         named = f"{self.name!r} has {self.distinct:,} values in {self.rows:,} training rows"
         if self.unique:
             return f"{named}: it names rows rather than describes them. To leave it out: --drop {as_word}"
-        told = f"{self.name!r} repeats, up to {self.most} training rows each, and looks like an identifier"
+        text = f"{self.name!r} repeats, up to {self.most} training rows each, and looks like an identifier"
         if not ask_person:
-            return f"{told}. To leave it out: --drop {as_word}"
+            return f"{text}. To leave it out: --drop {as_word}"
         worth = "" if budget is None else f". {worth_of_rows(budget, self.most, pure=pure)}"
-        return f"{told}: if it names persons, --person {as_word} protects them; else --drop {as_word}{worth}"
+        return f"{text}: if it names persons, --person {as_word} protects them; else --drop {as_word}{worth}"
 
 
 def worth_of_rows(budget: Budget, rows: int, *, pure: bool = False) -> str:
@@ -99,7 +99,7 @@ def worth_of_rows(budget: Budget, rows: int, *, pure: bool = False) -> str:
 
 def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[Identifier, ...]:
     """Columns of training rows that look like names: nearly unique, or repeating and many, or called so."""
-    found = []
+    identifiers = []
     for column, held in zip(columns, cells, strict=True):
         if column.kind not in ("number", "category", "text"):
             continue
@@ -115,14 +115,14 @@ def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[I
         if len(values) < LEAST_NAMES:
             continue
         each, counts = np.unique(values, return_counts=True)
-        made = Identifier(column.name, len(counts), len(values), int(counts.max()))
+        identifier = Identifier(column.name, len(counts), len(values), int(counts.max()))
         called = names_identifier(column.name)
-        if column.kind == "number" and not called and each[counts.argmax()] == 0 and made.most > 1:
+        if column.kind == "number" and not called and each[counts.argmax()] == 0 and identifier.most > 1:
             continue  # many have none of it: an amount
-        many = called and made.distinct > LEAST_NAMES and made.rows <= ROWS_EACH * made.distinct
-        if made.unique or made.distinct >= OFTEN * made.rows or many:
-            found.append(made)
-    return tuple(found)
+        many = called and identifier.distinct > LEAST_NAMES and identifier.rows <= ROWS_EACH * identifier.distinct
+        if identifier.unique or identifier.distinct >= OFTEN * identifier.rows or many:
+            identifiers.append(identifier)
+    return tuple(identifiers)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def find_giveaways(columns: Sequence[Column], cells: Sequence[Any], labels: Any)
     if len(classes) < 2 or len(few) < 5 * LEAST_NAMES or counts.max() > CLEAR * len(few):
         return ()
     Tree = extra("sklearn.tree", "sklearn", "tuning on a table").DecisionTreeClassifier
-    found = []
+    columns_found = []
     for column, held in zip(columns, cells, strict=True):
         if column.kind not in ("number", "category"):
             continue
@@ -154,5 +154,5 @@ def find_giveaways(columns: Sequence[Column], cells: Sequence[Any], labels: Any)
         values[~np.isfinite(values)] = np.nan
         share = float(Tree(max_depth=DEEP, random_state=0).fit(values, labels[few]).score(values, labels[few]))
         if share > CLEAR:
-            found.append(Giveaway(column.name, share))
-    return tuple(found)
+            columns_found.append(Giveaway(column.name, share))
+    return tuple(columns_found)

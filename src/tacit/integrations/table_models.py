@@ -78,5 +78,5 @@ def make_estimator(model: str, task: str, params: Params) -> Any:
     """An unfitted estimator of the model with these parameters."""
     wanted = MODELS[model]
     home, name = (wanted.classifier if task == "classification" else wanted.regressor).rsplit(".", 1)
-    made = getattr(extra(home, "sklearn", "tuning on a table"), name)(**{**wanted.fixed, **params})
-    return made.set_params(max_iter=1000) if name == "LogisticRegression" else made
+    estimator = getattr(extra(home, "sklearn", "tuning on a table"), name)(**{**wanted.fixed, **params})
+    return estimator.set_params(max_iter=1000) if name == "LogisticRegression" else estimator

@@ -162,18 +162,18 @@ def table_shards(
     chosen = tuple(c for c in columns if c not in drop)
     parts, trained = divide_rows(files, chosen, probability("validation", validation), seed, sample)
     few = _read_sample(parts)
-    made = table_objective(few, target, model, schema=schema, rows=(np.arange(len(few)), np.arange(0)), **about)
-    if made.metric.pairs:
+    objective = table_objective(few, target, model, schema=schema, rows=(np.arange(len(few)), np.arange(0)), **about)
+    if objective.metric.pairs:
         raise BadInput(
-            f"{made.metric.name} compares rows with each other, and these are in many parts: choose a metric of single "
-            f"rows, or {WHOLE}. Nothing was spent"
+            f"{objective.metric.name} compares rows with each other, and these are in many parts: choose a metric of "
+            f"single rows, or {WHOLE}. Nothing was spent"
         )
-    use = f"model {model}, metric {made.metric.name}, validation {validation:g}, seed {seed}, {sample} rows train"
+    use = f"model {model}, metric {objective.metric.name}, validation {validation:g}, seed {seed}, {sample} rows train"
     use += f", without {', '.join(drop)}" if drop else ""
     rows = trained + sum(held for part in parts for _, held, _ in part.groups)
     mark = hashlib.sha256(repr([columns, schema.to_json() if schema else None]).encode()).hexdigest()[:16]
     data = DataIdentity(name, rows, len(columns), target, mark, use, _digest_files(files))
-    return TableShards(made, parts, trained, data)
+    return TableShards(objective, parts, trained, data)
 
 
 def divide_rows(
@@ -181,12 +181,15 @@ def divide_rows(
 ) -> tuple[list[RowsOfFile], int]:
     """Parts of the private rows, each of which knows its share of the sample too; and how many rows may train."""
     parquet = extra("pyarrow.parquet", "parquet", "reading Parquet")
-    place, found = {str(path.absolute()): i for i, path in enumerate(files)}, list[tuple[str, list[tuple[int, int]]]]()
+    place, groups_of = (
+        {str(path.absolute()): i for i, path in enumerate(files)},
+        list[tuple[str, list[tuple[int, int]]]](),
+    )
     for part in divide_files(files)[0]:
         about = parquet.read_metadata(part.path)
         groups = range(about.num_row_groups) if part.groups is None else part.groups
-        found.append((part.path, [(g, about.row_group(g).num_rows) for g in groups]))
-    divided = [(path, [(g, n, round(validation * n)) for g, n in groups]) for path, groups in found]
+        groups_of.append((part.path, [(g, about.row_group(g).num_rows) for g in groups]))
+    divided = [(path, [(g, n, round(validation * n)) for g, n in groups]) for path, groups in groups_of]
     trained = sum(n - held for _, groups in divided for _, n, held in groups)
     share = min(1.0, sample / max(trained, 1))
     parts = [

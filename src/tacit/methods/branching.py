@@ -164,10 +164,10 @@ def branches_of(study: Study) -> list[list[FrozenTrial]]:
     """Finished trials by the names of their parameters."""
     from optuna.trial import TrialState
 
-    found = dict[Any, list[Any]]()
+    branches = dict[Any, list[Any]]()
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-        found.setdefault(tuple(sorted(trial.params)), []).append(trial)
-    return list(found.values())
+        branches.setdefault(tuple(sorted(trial.params)), []).append(trial)
+    return list(branches.values())
 
 
 def branch_sampler(startup: int | None, seed: int, variance: float) -> BranchSampler:

@@ -58,8 +58,8 @@ class Method:
     def run(self, task: Task) -> Release[Tuned]:
         """Check what can be checked without the data, then tune."""
         self.check(task)
-        made: Release[Tuned] = load(self.function)(task)
-        return made
+        release: Release[Tuned] = load(self.function)(task)
+        return release
 
     def check(self, task: Task) -> None:
         """Refuse a budget, an argument or an option that this method cannot take."""

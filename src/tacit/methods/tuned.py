@@ -144,10 +144,10 @@ class Tuned:
         if limit:
             wide, beyond = 1.96 * limit["deviation"], limit["value"] - limit["bound"]
             beyond *= 1 if limit["relation"] == ">=" else -1
-            kept = "kept" if beyond >= wide else "not kept" if beyond <= -wide else "not shown to be kept"
+            verdict = "kept" if beyond >= wide else "not kept" if beyond <= -wide else "not shown to be kept"
             lines.append(f"  {limit['name']:{width}}  {limit['value']:.4g}")
             lines.append(
-                f"  {'':{width}}  ± {wide:.2g} (95%): {NOISE}; {limit['relation']} {limit['bound']:g} is {kept}"
+                f"  {'':{width}}  ± {wide:.2g} (95%): {NOISE}; {limit['relation']} {limit['bound']:g} is {verdict}"
             )
         if self.noise is not None:
             many = f"{len(self.trials)} observation{'' if len(self.trials) == 1 else 's'}"
@@ -156,19 +156,19 @@ class Tuned:
 
     def to_json(self) -> Json:
         """Fields that came after the first release are left out where they say nothing: its digests stay."""
-        made = {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
-        loss = made.pop("loss")
-        made.pop("earlier", None)
+        document = {name: plain(value) for name, value in self.__dict__.items() if name not in LATER or value}
+        loss = document.pop("loss")
+        document.pop("earlier", None)
         if self.earlier or self.reading is None:
-            return {**made, "score": loss}
-        return {**made, "score": self.score, "loss": loss}
+            return {**document, "score": loss}
+        return {**document, "score": self.score, "loss": loss}
 
     @classmethod
     def from_json(cls, document: Json) -> Tuned:
         given = dict(document)
-        score, said = given.pop("score"), given.pop("reading", None)
-        earlier = bool(said) and "loss" not in given
-        given = {"loss": score, **given, "reading": Reading(**said) if isinstance(said, dict) else said}
+        score, reading = given.pop("score"), given.pop("reading", None)
+        earlier = bool(reading) and "loss" not in given
+        given = {"loss": score, **given, "reading": Reading(**reading) if isinstance(reading, dict) else reading}
         return cls(**given, earlier=earlier)
 
 

@@ -101,18 +101,18 @@ class Page:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """Jinja2 with automatic escaping; a name that a template lacks is an error, not an empty text."""
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("tacit", "page/templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "prose": prose, "cell": cell, "short_hash": short_hash, "breaks": breaks}
-    made.filters |= {"name_unit": name_unit, "at_most": at_most, "mapping": mapping}
-    made.filters["indented_json"] = lambda document: json.dumps(document, indent=1)
-    made.globals["ui"] = made.get_template("ui.html").module
-    return made
+    jinja.filters |= {"number": number, "prose": prose, "cell": cell, "short_hash": short_hash, "breaks": breaks}
+    jinja.filters |= {"name_unit": name_unit, "at_most": at_most, "mapping": mapping}
+    jinja.filters["indented_json"] = lambda document: json.dumps(document, indent=1)
+    jinja.globals["ui"] = jinja.get_template("ui.html").module
+    return jinja
 
 
 def ui() -> Any:

@@ -40,31 +40,31 @@ def guarantee_part(guarantee: Guarantee, title: str = "Guarantee") -> Markup:
 
 def find_changes(certificate: Json, ledger: Ledger | None = None) -> list[str]:
     """What a certificate says that cannot be as it was written; with the ledger at hand, that it did not pay for."""
-    found = []
+    changes = []
     try:
         same = digest(certificate.get("value")) == certificate.get("digest")
     except (TacitError, TypeError, ValueError):
         same = False
     if not same:
-        found.append("the value is not the one whose digest it states")
+        changes.append("the value is not the one whose digest it states")
     stated = certificate.get("guarantee")
     try:
         quoted = Guarantee.from_json(stated or {}).quoted() or (None, None)
         shown = [stated.get(name) for name in ("epsilon", "delta")] if isinstance(stated, dict) else []
         if not all(a == b or _near(a, b) for a, b in zip(shown, plain(list(quoted)), strict=True)):
-            found.append("the epsilon or delta that it shows is not that of its own guarantee")
+            changes.append("the epsilon or delta that it shows is not that of its own guarantee")
     except (TacitError, TypeError, ValueError):
-        found.append("its guarantee cannot be read")
+        changes.append("its guarantee cannot be read")
     payment = certificate.get("payment")
     if ledger is not None and isinstance(payment, dict) and payment.get("ledger") == ledger.id:
         verdict = ledger.verify_certificate(certificate)
         mine = ("chain", "ledger", "entry", "unit", "guarantee", "drawn")
-        found += [
+        changes += [
             f"the ledger {ledger.name!r} says of its {n}: {why}"
             for n, ok, why in verdict.checks
             if n in mine and not ok
         ]
-    return found
+    return changes
 
 
 def _near(a: Any, b: Any) -> bool:
@@ -96,8 +96,8 @@ def origin_part(about: Any) -> Markup:
         ("command", Markup("<code>{}</code>").format(about["command"]) if about.get("command") else ""),
         ("ledger had left", left.get("words") or ""),
     ]
-    said = Markup("<p>No ledger checks this part: {}.</p>").format(UNCHECKED)
-    return Markup(ui().pairs([(k, v) for k, v in rows if v])) + said
+    note = Markup("<p>No ledger checks this part: {}.</p>").format(UNCHECKED)
+    return Markup(ui().pairs([(k, v) for k, v in rows if v])) + note
 
 
 EXPOSED = (

@@ -79,5 +79,5 @@ def _at(curve: Json, noise: float) -> tuple[float, float, float]:
         return curve["regret"][-1], curve["low"][-1], curve["high"][-1]
     i = next(i for i, level in enumerate(levels) if level > noise)
     share = (scale(noise) - scale(levels[i - 1])) / (scale(levels[i]) - scale(levels[i - 1]))
-    made = [(1 - share) * curve[k][i - 1] + share * curve[k][i] for k in ("regret", "low", "high")]
-    return made[0], made[1], made[2]
+    point = [(1 - share) * curve[k][i - 1] + share * curve[k][i] for k in ("regret", "low", "high")]
+    return point[0], point[1], point[2]

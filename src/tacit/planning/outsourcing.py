@@ -114,8 +114,8 @@ class TableTrial:
         verdicts = {
             k: [o.verdict for o in self.outcomes if o.informative == k] for k in {o.informative for o in self.outcomes}
         }
-        always = [k for k, said in sorted(verdicts.items()) if all(v.startswith("helps") for v in said)]
-        sometimes = [k for k, said in sorted(verdicts.items()) if any(v.startswith("helps") for v in said)]
+        always = [k for k, row in sorted(verdicts.items()) if all(v.startswith("helps") for v in row)]
+        sometimes = [k for k, row in sorted(verdicts.items()) if any(v.startswith("helps") for v in row)]
         if listed := ", ".join(map(str, always or sometimes)):
             unless = "" if always else ", and only if answers change over the lengths for which the table says so"
             columns = f"where {listed} of the {self.columns} columns carry the answer"
@@ -179,7 +179,7 @@ def try_out(
     if len(X) > MOST_ROWS:
         X = X[np.sort(generator.choice(len(X), MOST_ROWS, replace=False))]
     n, d = X.shape
-    made = NoisyProjection(
+    projection = NoisyProjection(
         d,
         epsilon=epsilon,
         delta=delta,
@@ -189,7 +189,7 @@ def try_out(
         noise=Simulation(generator),
     )
     ks = count_informative(X, informative)
-    scaled = X / made.divisor
+    scaled = X / projection.divisor
     widths = np.ptp(scaled, axis=0)
     spreads = np.minimum(widths, math.sqrt(12) * scaled.std(axis=0))  # of evenly spread rows, the width
     usable = np.flatnonzero(widths > 0)
@@ -202,9 +202,9 @@ def try_out(
         for at in range(surfaces):
             chosen = generator.choice(usable, k, replace=False)
             f = _surface(scaled[:, chosen] / (length * spreads[chosen]), generator)
-            Z = np.concatenate(list(made.blocks(X)))
-            for how, (table, noise) in enumerate(((Z, made.scale_of_noise), (scaled, 0.0))):
-                source = _MadeUp(table, f, noise, made, loud if how == 0 else 0.0, generator)
+            Z = np.concatenate(list(projection.blocks(X)))
+            for how, (table, noise) in enumerate(((Z, projection.scale_of_noise), (scaled, 0.0))):
+                source = _MadeUp(table, f, noise, projection, loud if how == 0 else 0.0, generator)
                 row = _find(source, asked, batch, int(generator.integers(2**31)))
                 cells[how, at] = _score(f, np.array([row]))
             cells[2, at] = _score(f, _random_rows(f, asked, loud, generator))
@@ -216,8 +216,8 @@ def try_out(
         ends = float(cells[0, :, 0].min()), float(cells[0, :, 0].max())
         outcomes.append(Outcome(k, length, scores[0], scores[1], scores[2], float(over.mean()), error, *ends))
     rank = largest_rank(smallest_singular_value(scaled), epsilon=epsilon, delta=delta)
-    shares = tuple(float(made.scale_of_noise / w) if w > 0 else math.inf for w in widths)
-    return TableTrial(n, d, asked, made.scale_of_noise, shares, loud, surfaces, batch, rank, tuple(outcomes))
+    shares = tuple(float(projection.scale_of_noise / w) if w > 0 else math.inf for w in widths)
+    return TableTrial(n, d, asked, projection.scale_of_noise, shares, loud, surfaces, batch, rank, tuple(outcomes))
 
 
 def _find(source: _MadeUp, queries: int, batch: int, seed: int) -> int:
@@ -282,8 +282,8 @@ def _score(f: Array, rows: npt.NDArray[np.int64]) -> tuple[float, float, float]:
 
 def _random_rows(f: Array, queries: int, loud: float, generator: np.random.Generator) -> npt.NDArray[np.int64]:
     """The row with the best answer of as many random rows, several times over."""
-    found = []
+    best_rows = []
     for _ in range(PICKS):
         rows = generator.choice(len(f), queries, replace=False)
-        found.append(rows[np.argmax(f[rows] + (generator.normal(0.0, loud, queries) if loud else 0.0))])
-    return np.array(found)
+        best_rows.append(rows[np.argmax(f[rows] + (generator.normal(0.0, loud, queries) if loud else 0.0))])
+    return np.array(best_rows)

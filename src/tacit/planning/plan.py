@@ -53,10 +53,10 @@ class Plan(DrawnInNotebooks):
     needed: Mapping[str, Mapping[str, Need]] = field(default_factory=dict)  # by method and landscape
 
     def __getitem__(self, method: str) -> Preview:
-        found = next((o for o in self.previews if o.method == method), None)
-        if found is None:
+        row = next((o for o in self.previews if o.method == method), None)
+        if row is None:
             raise BadInput(f"a plan has no method {method!r}; it has {', '.join(o.method for o in self.previews)}")
-        return found
+        return row
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,14 +78,14 @@ class Plan(DrawnInNotebooks):
         table = {k: document()[k] for k in ("command", "commit")}
         about = {"format": "tacit.plan/1", **self.case.to_json(), "spread_assumed": self.assumed_spread}
         needed = {m: {l: n.to_json() for l, n in by.items()} for m, by in self.needed.items()}
-        made = {
+        result = {
             **about,
             "methods": [o.to_json() for o in self.previews],
             "recommendation": self.recommendation.to_json(),
         }
-        made |= {"notes": list(self.notes), "want": self.want, "needed": needed or None, "measured_by": table}
-        json.dumps(made, allow_nan=False)  # one document that any reader takes
-        return made
+        result |= {"notes": list(self.notes), "want": self.want, "needed": needed or None, "measured_by": table}
+        json.dumps(result, allow_nan=False)  # one document that any reader takes
+        return result
 
 
 @overload

@@ -44,11 +44,11 @@ def expected_loss(forecast: Forecast, case: PlanInput, landscape: str) -> Measur
 def preview(forecast: Forecast, case: PlanInput) -> Preview:
     """What a method would give; one that this budget cannot run says why."""
     try:
-        made = forecast.preview(case)
+        shown = forecast.preview(case)
         known = {l: expected_loss(forecast, case, l) for l in LANDSCAPES} if forecast.curve else {}
     except (BadInput, GuaranteeError) as refusal:
         why = str(refusal)
         return Preview(forecast.name, Guarantee.none(why, UNIT), 0, unavailable=why)
     outdated = forecast.defaults is not None and forecast.defaults() != measured.document()["gibo_defaults"]
-    notes, released = (*made.notes, *[OUTDATED] * outdated), name_releases().get(forecast.name, "")
-    return replace(made, measured=known, releases=released, notes=notes)
+    notes, released = (*shown.notes, *[OUTDATED] * outdated), name_releases().get(forecast.name, "")
+    return replace(shown, measured=known, releases=released, notes=notes)

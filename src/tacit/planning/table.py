@@ -82,10 +82,10 @@ def _amount(o: Preview) -> str:
 
 def _notes(plan: Plan) -> list[str]:
     """What is behind the table; what several methods have in common is said once."""
-    said: dict[str, list[str]] = {}
+    entries: dict[str, list[str]] = {}
     for o in plan.previews:
         if o.unavailable:
-            said.setdefault(f"not possible here: {o.unavailable}", []).append(o.method)
+            entries.setdefault(f"not possible here: {o.unavailable}", []).append(o.method)
             continue
         bound = f" (it allows {o.bound:.2g}, more than the bounds do)" if (o.bound or 0) >= plan.case.width else ""
         texts = [f"releases {o.releases}"] * bool(o.releases)
@@ -93,8 +93,8 @@ def _notes(plan: Plan) -> list[str]:
         texts += [f"theory: {o.statement}{bound}"] * (o.bound is not None)
         texts += [*o.notes, *(["! tacit.tune refuses this unless you accept it"] * o.refused)]
         for text in texts:
-            said.setdefault(text, []).append(o.method)
-    return [line for text, methods in said.items() for line in _wrap(f"{', '.join(methods)}: {text}", "  ")]
+            entries.setdefault(text, []).append(o.method)
+    return [line for text, methods in entries.items() for line in _wrap(f"{', '.join(methods)}: {text}", "  ")]
 
 
 def _needs(plan: Plan) -> list[str]:

@@ -111,8 +111,8 @@ class AnyFilter:
         """What was spent, as the least epsilon at delta that a filter which holds says."""
         if not any(map(any, spent.parts)):
             return Budget("approximate", 0.0, 0.0)
-        told = [f.to_budget(total).amount for f, total in self.open_parts(spent)]
-        return replace(self.budget, amount=min([self.budget.amount, *told]))
+        amounts = [f.to_budget(total).amount for f, total in self.open_parts(spent)]
+        return replace(self.budget, amount=min([self.budget.amount, *amounts]))
 
     def remaining(self, spent: Cost) -> Budget:
         """The largest Gaussian release that is admitted now, by its epsilon at delta; of nothing spent, all."""

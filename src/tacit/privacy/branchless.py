@@ -14,5 +14,5 @@ def flush(values: Array, least: float) -> Array:
     >>> flush(np.array([3.0, -2.0, 1e-310, -0.0]), 2.0).tolist()
     [3.0, -2.0, 0.0, 0.0]
     """
-    kept: Array = (values.view(np.int64) & -(np.abs(values) >= least).astype(np.int64)).view(np.float64)
-    return kept
+    flushed: Array = (values.view(np.int64) & -(np.abs(values) >= least).astype(np.int64)).view(np.float64)
+    return flushed

@@ -184,8 +184,8 @@ def remarks_on(budget: Budget, records: int) -> list[str]:
 
 def warn_of_weakness(budget: Budget | None, records: int, *, depth: int = 3) -> None:
     """Say it as a warning where somebody calls from Python; the command says it in its own way."""
-    for said in remarks_on(budget, records) if budget is not None else ():
-        warnings.warn(said, PrivacyWarning, stacklevel=depth)
+    for text in remarks_on(budget, records) if budget is not None else ():
+        warnings.warn(text, PrivacyWarning, stacklevel=depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +317,8 @@ class Guarantee:
     @classmethod
     def from_json(cls, document: Json) -> Guarantee:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            found = document.get("format") if isinstance(document, dict) else type(document).__name__
-            raise BadInput(f"a guarantee in JSON must have format {FORMAT!r}, got {found!r}")
+            stated = document.get("format") if isinstance(document, dict) else type(document).__name__
+            raise BadInput(f"a guarantee in JSON must have format {FORMAT!r}, got {stated!r}")
         try:
             budget = None if document["notion"] == "none" else Budget.from_json(document)
             unit, source = str(document["unit"]), str(document["source"])

@@ -60,8 +60,8 @@ def compose(
     """
     T = np.asarray(times, dtype=np.int64)
     directions = [steps] if steps.symmetric else [steps, steps.reversed]
-    found = [[tabulate(one, T, np.full(len(T), level), longest) for level in levels] for one in directions]
-    tables = [list(zip(*direction, strict=True)) for direction in found]
+    result = [[tabulate(one, T, np.full(len(T), level), longest) for level in levels] for one in directions]
+    tables = [list(zip(*direction, strict=True)) for direction in result]
     return [LossProfile(forward, backward) for forward, backward in zip(tables[0], tables[-1], strict=True)]
 
 
@@ -103,10 +103,10 @@ def _shorten(steps: StepLosses, T: Integers, share: Floats) -> _Laws:
         log_p[rows, lowest] = np.where(lowest > 0, np.log(low[rows, lowest]) + 1e-14, log_p[:, 0])
     log_p[np.arange(log_p.shape[1]) < lowest[:, None]] = -np.inf
     used = np.flatnonzero(np.isfinite(log_p).any(axis=0))
-    kept = slice(int(used[0]), int(used[-1]) + 1) if used.size else slice(0, 1)
-    places = np.broadcast_to(steps.knots[kept], (len(T), len(steps.knots[kept])))
-    losses = np.multiply.outer(steps.spacing, steps.knots[kept])
-    return _Laws(steps.spacing, places, losses, log_p[:, kept], T * (lost + steps.endless) * (1 + 1e-12))
+    inner = slice(int(used[0]), int(used[-1]) + 1) if used.size else slice(0, 1)
+    places = np.broadcast_to(steps.knots[inner], (len(T), len(steps.knots[inner])))
+    losses = np.multiply.outer(steps.spacing, steps.knots[inner])
+    return _Laws(steps.spacing, places, losses, log_p[:, inner], T * (lost + steps.endless) * (1 + 1e-12))
 
 
 def _coarsen(law: _Laws, factor: Integers) -> _Laws:
@@ -156,9 +156,9 @@ def _tilts(law: _Laws, T: Integers, level: Floats) -> tuple[Floats, Floats]:
 
 def tabulate(steps: StepLosses, T: Integers, level: Floats, longest: int = LONGEST) -> list[LossTable]:
     """Delta of T (B,) steps of each setting, most exact where it is near ``level`` (B,)."""
-    found: dict[int, LossTable] = {}
+    tables: dict[int, LossTable] = {}
     empty = ~np.isfinite(steps.log_p).any(axis=1)
-    found.update((int(row), _nothing(steps, int(row))) for row in np.flatnonzero(empty))
+    tables.update((int(row), _nothing(steps, int(row))) for row in np.flatnonzero(empty))
     rows = np.flatnonzero(~empty)
     if rows.size:
         law = _shorten(steps.rows(rows), T[rows], (100 if steps.lower else 1) * LOST * level[rows] / T[rows])
@@ -171,12 +171,12 @@ def tabulate(steps: StepLosses, T: Integers, level: Floats, longest: int = LONGE
         for fine in (True, False):
             at = np.flatnonzero((factor == 1) == fine)
             if at.size and steps.lower and not fine:  # there is no coarser bound from below
-                found.update((int(row), _nothing(steps, int(row))) for row in rows[at])
+                tables.update((int(row), _nothing(steps, int(row))) for row in rows[at])
             elif at.size:
                 part = law.rows(at) if fine else _coarsen(law.rows(at), factor[at])
                 asked = (T[rows[at]], tilt[at], outside[at], (shifts[0][at], shifts[1][at]))
-                found.update(zip(rows[at].tolist(), _tables(part, *asked, lower=steps.lower), strict=True))
-    return [found[row] for row in range(len(T))]
+                tables.update(zip(rows[at].tolist(), _tables(part, *asked, lower=steps.lower), strict=True))
+    return [tables[row] for row in range(len(T))]
 
 
 def _nothing(steps: StepLosses, row: int) -> LossTable:
@@ -209,13 +209,13 @@ def _tables(
     start, end = np.floor(bottom / law.h).astype(np.int64) - 1, np.ceil(top / law.h).astype(np.int64) + 1
     N = np.exp2(np.maximum(np.ceil(np.log2(end - start + 1)), 4)).astype(np.int64)
     N = np.where(end - start < 3 * N // 4, 3 * N // 4, N)
-    found: dict[int, LossTable] = {}
+    tables: dict[int, LossTable] = {}
     for length in np.unique(N).tolist():
         same = np.flatnonzero(length == N)
         for at in np.array_split(same, min(len(same), -(-len(same) * length // TOGETHER))):
-            made = _table(law.rows(at), T[at], tilt[at], (start[at], end[at]), outside[at], length, lower)
-            found.update(zip(at.tolist(), made, strict=True))
-    return [found[i] for i in range(len(T))]
+            table = _table(law.rows(at), T[at], tilt[at], (start[at], end[at]), outside[at], length, lower)
+            tables.update(zip(at.tolist(), table, strict=True))
+    return [tables[i] for i in range(len(T))]
 
 
 def _table(

@@ -56,8 +56,8 @@ class LossTable:
             return 0.0 if self.lower else self.h * self.first
         high, low = self.values[k - 1], self.values[k]
         part = (high - delta) / (high - low)
-        found = float(self.h * (self.first + k - 1) + np.log1p(part * np.expm1(self.h)))
-        return found * (1 - 8 * UNIT if self.lower else 1 + 8 * UNIT)
+        epsilon_at = float(self.h * (self.first + k - 1) + np.log1p(part * np.expm1(self.h)))
+        return epsilon_at * (1 - 8 * UNIT if self.lower else 1 + 8 * UNIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,6 @@ class LossProfile:
 def _best(tables: tuple[LossTable, ...], epsilon: Floats) -> Floats:
     if not epsilon.size:
         return epsilon
-    found = [table.at(epsilon) for table in tables]
-    best: Floats = np.max(found, axis=0) if tables[0].lower else np.min(found, axis=0)
+    pairs = [table.at(epsilon) for table in tables]
+    best: Floats = np.max(pairs, axis=0) if tables[0].lower else np.min(pairs, axis=0)
     return best

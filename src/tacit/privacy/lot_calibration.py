@@ -64,8 +64,8 @@ def noise_for(
     def excess(fineness: float) -> Callable[[Floats, Integers], Floats]:
         def at(noise: Floats, which: Integers) -> Floats:
             rows = zip(noise, q[which], T[which], dlt[which], strict=True)
-            found = [setting_epsilon(pair, *(float(x) for x in row), fineness) for row in rows]
-            return np.asarray(np.log(np.maximum(found, 1e-300) / target[which]))
+            epsilons = [setting_epsilon(pair, *(float(x) for x in row), fineness) for row in rows]
+            return np.asarray(np.log(np.maximum(epsilons, 1e-300) / target[which]))
 
         return at
 

@@ -53,9 +53,9 @@ class Room:
         return replace(self, largest={**self.largest, kind: epsilon})
 
     def __str__(self) -> str:
-        said = [f"{m.count} more like {m.purpose!r} (epsilon {m.epsilon:.3g})" for m in self.more if m.count]
-        said += [f"{kind} at epsilon {round_down(epsilon)}" for kind, epsilon in self.largest.items() if epsilon > 0]
-        return f"enough for {', or '.join(said)}" if said else "not enough for any release"
+        lines = [f"{m.count} more like {m.purpose!r} (epsilon {m.epsilon:.3g})" for m in self.more if m.count]
+        lines += [f"{kind} at epsilon {round_down(epsilon)}" for kind, epsilon in self.largest.items() if epsilon > 0]
+        return f"enough for {', or '.join(lines)}" if lines else "not enough for any release"
 
     def to_json(self) -> Json:
         more = [{"purpose": m.purpose, "epsilon": m.epsilon, "count": m.count} for m in self.more]
@@ -65,21 +65,21 @@ class Room:
 def measure_room(terms: Terms, entries: Sequence[Entry]) -> Room:
     """What is left after these entries."""
     spent = entries[-1].spent if entries else Cost(0.0)
-    told: dict[str, More] = {}
+    kinds: dict[str, More] = {}
     for entry in reversed([e for e in entries if e.kind == "charge"]):
         name = read_kind(entry.purpose)
-        if len(told) < LAST and name not in told and entry.guarantee is not None:
+        if len(kinds) < LAST and name not in kinds and entry.guarantee is not None:
             epsilon = (entry.guarantee.quoted() or (0.0, 0.0))[0]
-            told[name] = More(name, epsilon, count_more(terms, spent, entry.cost))
-    return Room(_largest_of_each(terms, spent), tuple(told.values()), terms.budget.delta or QUOTED)
+            kinds[name] = More(name, epsilon, count_more(terms, spent, entry.cost))
+    return Room(_largest_of_each(terms, spent), tuple(kinds.values()), terms.budget.delta or QUOTED)
 
 
 def _largest_of_each(terms: Terms, spent: Cost) -> dict[str, float]:
     """Of a tuning, by its epsilon at delta, and of a pool."""
     delta = terms.budget.delta or QUOTED
-    found = {} if terms.budget.notion == "pure" else {TUNING: largest_mu(terms, spent)}
-    found = {kind: Budget.gdp(mu).epsilon(delta) if mu else 0.0 for kind, mu in found.items()}
-    return {**found, POOL: largest_of(terms, spent, Budget.pure, 2 * terms.budget.epsilon(delta) + 1)}
+    result = {} if terms.budget.notion == "pure" else {TUNING: largest_mu(terms, spent)}
+    result = {kind: Budget.gdp(mu).epsilon(delta) if mu else 0.0 for kind, mu in result.items()}
+    return {**result, POOL: largest_of(terms, spent, Budget.pure, 2 * terms.budget.epsilon(delta) + 1)}
 
 
 def largest_mu(terms: Terms, spent: Cost) -> float:
@@ -136,8 +136,8 @@ def read_kind(purpose: str) -> str:
     >>> read_kind("tune 79fc1843b9f74e4a: 12 observations"), read_kind("")
     ('tune', 'a charge')
     """
-    found = re.match(r"\w[\w-]*", purpose)
-    return found[0] if found else "a charge"
+    match = re.match(r"\w[\w-]*", purpose)
+    return match[0] if match else "a charge"
 
 
 def round_down(epsilon: float) -> str:
@@ -176,11 +176,12 @@ def _refuse_any(name: str, terms: AnyFilter, spent: Cost, guarantee: Guarantee) 
     asked, whole = guarantee.budget, terms.budget
     assert asked is not None
     if asked.notion == "approximate" and guarantee.divergences is None:
-        kept = max(delta - used for (_, delta), (_, used) in zip(terms.capacity.parts, _fill_up(spent), strict=True))
-        if asked.delta > kept:
+        result = max(delta - used for (_, delta), (_, used) in zip(terms.capacity.parts, _fill_up(spent), strict=True))
+        if asked.delta > result:
             return (
-                f"This release has a delta of its own, {asked.delta:g}, and ledger {name!r} keeps {max(0.0, kept):.3g} "
-                f"of its {whole.delta:g} for such releases: ask for a delta that is smaller. Of other kinds it has left"
+                f"This release has a delta of its own, {asked.delta:g}, and ledger {name!r} keeps "
+                f"{max(0.0, result):.3g} of its {whole.delta:g} for such releases: ask for a "
+                "delta that is smaller. Of other kinds it has left"
             )
     epsilon, delta = guarantee.quoted() or (0.0, 0.0)
     at = f" at delta {delta:g}" if delta else ""

@@ -121,15 +121,15 @@ def _crossings(side: Profile, levels: list[float]) -> list[float]:
     """Where delta comes down to each level, above what it never falls below; a little beyond, if anything."""
     grid = np.geomspace(1e-7, 600.0, 300)
     rest = float(side.delta(grid[-1:])[0]) * (1 - 1e-3)
-    found = []
+    places = []
     for level in levels:
         grids = grid
         for _ in range(3):  # a kink, as that of pure privacy, should be met closely
             over = int((side.delta(grids) - rest > level).sum())
             low, high = grids[max(over - 1, 0)], grids[min(over, len(grids) - 1)]
             grids = np.linspace(low, high, 50)
-        found.append(float(high))
-    return found
+        places.append(float(high))
+    return places
 
 
 def lines_of(base: Profile, mean: float) -> Lines:
@@ -225,8 +225,8 @@ def _hull_points(t: Floats, u: Floats, a: Floats, b: Floats, exact: NDArray[np.b
 def hull_weights(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Weights and breakpoints of h: slopes of the greatest convex function through 0 and below the points (a, b)."""
     weights = np.diff(a, prepend=0.0)
-    kept = weights > 0
-    weights, b = weights[kept], b[kept]
+    rising = weights > 0
+    weights, b = weights[rising], b[rising]
     rise = np.diff(b, prepend=0.0)
     slopes = np.maximum(isotonic_regression(rise / weights, weights=weights).x, 0.0)
     reached = np.cumsum(weights * slopes)  # must nowhere be above b

@@ -96,13 +96,13 @@ def _load(path: str | Path, loader: str, kind: str, **how: Any) -> Any:
     ed25519 = extra("cryptography.hazmat.primitives.asymmetric.ed25519", "sign", PURPOSE)
     wanted = "a private" if "Private" in kind else "a public"
     try:
-        found = getattr(serialization, loader)(Path(path).read_bytes(), **how)
+        key = getattr(serialization, loader)(Path(path).read_bytes(), **how)
     except OSError as error:
         raise BadInput(
             f"the key {path} cannot be read: {error.strerror}. To make one: tacit sign --new-key curator.key"
         ) from None
     except (ValueError, TypeError):
         raise BadInput(f"{path} is not {wanted} key in PEM") from None
-    if not isinstance(found, getattr(ed25519, kind)):
+    if not isinstance(key, getattr(ed25519, kind)):
         raise BadInput(f"{path} is not {wanted} Ed25519 key")
-    return found
+    return key

@@ -41,12 +41,12 @@ def counts_unit(counted: str, stated: str) -> bool:
 def refuse_unit(name: str, counted: str, stated: str) -> str:
     """Why a release is not counted by a ledger of another unit, and what to do."""
     records, persons = (stated in COUNTED[unit] for unit in (SAME_RECORDS, SAME_PERSONS))
-    said = f"ledger {name!r} counts {counted!r}, and this release is for {stated!r}"
+    text = f"ledger {name!r} counts {counted!r}, and this release is for {stated!r}"
     if not (records or persons):
-        return f"{said}: another unit of privacy. Open a ledger of its own for it. Nothing was released."
+        return f"{text}: another unit of privacy. Open a ledger of its own for it. Nothing was released."
     word = "record" if records else "person"
     return (
-        f"{said}. Validation rows, test rows, training rows and a curator's rows are different units: a release says "
+        f"{text}. Validation rows, test rows, training rows and a curator's rows are different units: a release says "
         "nothing of rows that it does not protect. Open a ledger of its own for it; or, if they are the same "
         f"{word}s, one that counts those: tacit ledger open NAME --unit {word}. Nothing was released."
     )

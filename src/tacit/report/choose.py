@@ -57,8 +57,8 @@ def _release_page(subject: Subject, ledger: str | None) -> Page:
     method = METHODS.get(str(value.get("method"))) if isinstance(value, dict) else None
     trained = isinstance(value, dict) and "trainer" in value
     draw = load("tacit.report.pages.trained:page" if trained else (method or METHODS["observed"]).page)
-    made: Page = draw(subject.document, ledger=ledger_of(payment, subject.folder, ledger))
-    return made
+    page: Page = draw(subject.document, ledger=ledger_of(payment, subject.folder, ledger))
+    return page
 
 
 def unfinished_page(subject: Subject, *, private: bool = False, ledger: str | None = None) -> Page:
@@ -68,8 +68,8 @@ def unfinished_page(subject: Subject, *, private: bool = False, ledger: str | No
         return ledger_of(payment, subject.path, ledger)
 
     if subject.kind == "descent":
-        made: Page = load(METHODS[subject.document].live_page)(subject.path, paying, again=AGAIN)
-        return made
+        page: Page = load(METHODS[subject.document].live_page)(subject.path, paying, again=AGAIN)
+        return page
     if subject.kind == "auditing":
         return under_way.auditing_page(subject.path)
     study = read_study(subject.path / "study.db")

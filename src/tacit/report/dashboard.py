@@ -90,11 +90,11 @@ class Runs:
         with self._alone:
             if run not in self._made or self._made[run][0] != state:
                 try:
-                    made = self._page(subject)
+                    fresh = self._page(subject)
                 except Exception as error:  # one bad file is its own page's matter
                     odd = f"its files hold what is none of ours ({type(error).__name__})"
                     return _notice("Not readable now", str(error) if isinstance(error, TacitError) else odd)
-                self._made[run] = (state, made)
+                self._made[run] = (state, fresh)
             return self._made[run][1]
 
     def _page(self, subject: Subject) -> Page:
@@ -110,11 +110,11 @@ class Runs:
     def _how_far(self, run: ShownRun) -> str:
         if run.subject.kind not in (*UNFINISHED, "curator"):
             return "" if run.subject.kind == "ledger" else "finished"
-        made = self.page(run.id)
-        if made is None or "progress" not in made.parts:
+        shown = self.page(run.id)
+        if shown is None or "progress" not in shown.parts:
             return ""
-        bar = re.search("<progress.*?</progress>", made.parts["progress"])
-        words = escape(progress_words(made.parts["progress"]))
+        bar = re.search("<progress.*?</progress>", shown.parts["progress"])
+        words = escape(progress_words(shown.parts["progress"]))
         return words + Markup(bar[0].replace(' id="bar"', f' aria-label="{words}"')) if bar else words
 
     def _row(self, run: ShownRun) -> list[Any]:

@@ -17,13 +17,13 @@ def show_score(subject: Subject) -> str:
     try:
         if "trainer" in value:
             return f"{value['metric']} {value['score']:.4g}"
-        found = Tuned.from_json(value)
+        tuned = Tuned.from_json(value)
     except (TypeError, KeyError, ValueError):
         return ""
-    if found.score is None:
+    if tuned.score is None:
         return ""
-    wide = found.intervals()
-    return f"{found.metric} {found.score:.4g}" + (f" ± {wide[0][1]:.2g}" if wide else "")
+    wide = tuned.intervals()
+    return f"{tuned.metric} {tuned.score:.4g}" + (f" ± {wide[0][1]:.2g}" if wide else "")
 
 
 def show_left(subject: Subject) -> str:
@@ -38,11 +38,11 @@ def show_left(subject: Subject) -> str:
 def _left_now(where: str) -> str:
     from tacit.privacy.ledger import Ledger
 
-    told = []
+    lines = []
     try:
         for name in Ledger.names(where):
             with Ledger.open(where, name) as ledger:
-                told.append(f"{name}: {ledger.remaining()} of {ledger.budget}")
+                lines.append(f"{name}: {ledger.remaining()} of {ledger.budget}")
     except TacitError:  # its own page says why
         return ""
-    return "; ".join(told)
+    return "; ".join(lines)

@@ -49,8 +49,8 @@ class DaskEngine:
         try:
             question = self._send(question)
             for _ in range(AGAIN):
-                found, waiting = self._ask_once(work, question, waiting)
-                answers += found
+                some, waiting = self._ask_once(work, question, waiting)
+                answers += some
                 if not waiting:
                     return answers
         except Exception as error:
@@ -87,29 +87,31 @@ class DaskEngine:
                 pinned = _restrict(home)
                 keys = [f"tacit-answer-{mark}-{number}" for number in numbers]
                 held = [self.futures[number] for number in numbers]
-                made = self.client.map(work, numbers, held, [question] * len(numbers), key=keys, pure=False, **pinned)
+                tasks = self.client.map(work, numbers, held, [question] * len(numbers), key=keys, pure=False, **pinned)
                 if tree:
-                    made = [
-                        self.client.submit(list, made[i : i + FAN], key=f"tacit-gather-{mark}-{numbers[i]}", **pinned)
-                        for i in range(0, len(made), FAN)
+                    tasks = [
+                        self.client.submit(list, tasks[i : i + FAN], key=f"tacit-gather-{mark}-{numbers[i]}", **pinned)
+                        for i in range(0, len(tasks), FAN)
                     ]
-                asked[home] = made
-            found, lost = self._collect(asked)
+                asked[home] = tasks
+            gathered, lost = self._collect(asked)
         finally:  # what is left would wait for its home, and meet the next question there
-            for future in [future for made in asked.values() for future in made]:
+            for future in [future for futures in asked.values() for future in futures]:
                 future.release()
-        answers = [answer for some in found for answer in some] if tree else found
+        answers = [answer for some in gathered for answer in some] if tree else gathered
         return answers, [number for home in lost for number in by_home[home]]
 
     def _collect(self, asked: dict[str, list[Any]]) -> tuple[list[Any], set[str]]:
         """What was answered, and the homes that are worker addresses and are gone."""
         lost = set[str]()
         while True:
-            lost |= self._wait({home: made for home, made in asked.items() if home not in lost})
-            ready = [future for home, made in asked.items() if home not in lost for future in made]
+            lost |= self._wait({home: futures for home, futures in asked.items() if home not in lost})
+            ready = [future for home, futures in asked.items() if home not in lost for future in futures]
             try:
-                found = self.client.sync(lambda r=ready: self.client.gather(r, asynchronous=True), callback_timeout=LAG)
-                return list(found), lost
+                gathered = self.client.sync(
+                    lambda r=ready: self.client.gather(r, asynchronous=True), callback_timeout=LAG
+                )
+                return list(gathered), lost
             except self.distributed.TimeoutError:  # lost with its worker after it was done: it is waited for again
                 continue
 
@@ -117,16 +119,16 @@ class DaskEngine:
         """Wait for all; homes that are worker addresses and are gone."""
         lost, absent = set[str](), dict[str, float]()
         while True:
-            left = {h: [f for f in made if not f.done()] for h, made in asked.items() if h not in lost}
-            busy = [future for made in left.values() for future in made]
+            left = {h: [f for f in futures if not f.done()] for h, futures in asked.items() if h not in lost}
+            busy = [future for futures in left.values() for future in futures]
             if not busy:
                 return lost
             try:
                 self._wait_for(busy, LOOK)
             except self.distributed.TimeoutError:
                 here, sites = self._workers()
-                for home, made in left.items():
-                    if not made or home in here or home in sites or (here and not home):
+                for home, futures in left.items():
+                    if not futures or home in here or home in sites or (here and not home):
                         absent.pop(home, None)
                     elif "://" in home:
                         lost.add(home)

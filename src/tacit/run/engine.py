@@ -61,8 +61,8 @@ class Reducer:
         sums, records = list[int](), 0
         for frame in frames_of(part) if self.score is not None else [part]:
             for losses in zip(*(self._losses(frame, model) for model in models), strict=True):
-                found = self._add_block(losses)
-                sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
+                block = self._add_block(losses)
+                sums = [a + b for a, b in zip(sums, block, strict=True)] if sums else block
                 records += len(losses[0])
         width = len(self.summing.weights) if isinstance(self.summing, Clipped) else len(models)
         return sums or [0] * width, records

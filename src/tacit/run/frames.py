@@ -74,20 +74,20 @@ def find_files(where: str | Path | Sequence[str | Path]) -> list[Path]:
     if isinstance(where, (str, Path)):
         given = Path(where)
         if given.is_dir():
-            found = sorted(p for p in given.rglob("*.parquet") if p.is_file())
+            paths = sorted(p for p in given.rglob("*.parquet") if p.is_file())
         else:
-            found = [given] if given.is_file() else sorted(Path(p) for p in glob.glob(str(where), recursive=True))
-        if not found:
+            paths = [given] if given.is_file() else sorted(Path(p) for p in glob.glob(str(where), recursive=True))
+        if not paths:
             raise BadInput(f"no Parquet file is found at {where}. Nothing was spent")
     else:
-        found = [Path(p) for p in where]
+        paths = [Path(p) for p in where]
     try:
-        marks = [(p.stat().st_dev, p.stat().st_ino) for p in found]
+        marks = [(p.stat().st_dev, p.stat().st_ino) for p in paths]
     except OSError as error:
         raise BadInput(f"records cannot be read: {error.strerror}. Nothing was spent") from None
     if len(set(marks)) < len(marks):
         raise BadInput("a file stands twice among the records: each record may be in one part only. Nothing was spent")
-    return found
+    return paths
 
 
 def divide_files(files: Sequence[Path], columns: Sequence[str] | None = None) -> tuple[list[FileRows], list[int]]:
@@ -111,7 +111,7 @@ def divide_files(files: Sequence[Path], columns: Sequence[str] | None = None) ->
                 parts.append(FileRows(str(path), tuple(range(start, i + 1)), wanted))
                 counts.append(rows)
                 start, rows = i + 1, 0
-    kept = [i for i, n in enumerate(counts) if n]
-    if not kept:
+    filled = [i for i, n in enumerate(counts) if n]
+    if not filled:
         raise BadInput("the Parquet files hold no rows. Nothing was spent")
-    return [parts[i] for i in kept], [counts[i] for i in kept]
+    return [parts[i] for i in filled], [counts[i] for i in filled]

@@ -44,15 +44,15 @@ class SiteKey:
     @classmethod
     def create(cls, path: str | Path | None = None) -> SiteKey:
         """A new key; with a path also a file that only its owner may read."""
-        made = cls(_curve().X25519PrivateKey.generate().private_bytes_raw())
+        key = cls(_curve().X25519PrivateKey.generate().private_bytes_raw())
         if path is not None:
             try:
                 descriptor = open_private(Path(path), os.O_WRONLY | os.O_EXCL)
             except OSError as error:
                 raise BadInput(f"no key can be written at {path}: {error.strerror}") from None
             with os.fdopen(descriptor, "w") as file:
-                file.write(made.secret.hex())
-        return made
+                file.write(key.secret.hex())
+        return key
 
     @classmethod
     def read(cls, path: str | Path) -> SiteKey:
@@ -67,8 +67,8 @@ class SiteKey:
 
     @property
     def public(self) -> str:
-        made: bytes = _curve().X25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
-        return made.hex()
+        raw: bytes = _curve().X25519PrivateKey.from_private_bytes(self.secret).public_key().public_bytes_raw()
+        return raw.hex()
 
     def agree(self, other: str) -> bytes:
         """The secret that this site and another share."""

@@ -49,8 +49,8 @@ class RayEngine:
 
     def count_parts(self) -> list[int]:
         """The number of rows of each part."""
-        found = dict(pair for some in self._wait([actor.count.remote() for actor in self.actors]) for pair in some)
-        return [found[number] for number in sorted(found)]
+        counts = dict(pair for some in self._wait([actor.count.remote() for actor in self.actors]) for pair in some)
+        return [counts[number] for number in sorted(counts)]
 
     def _wait(self, asked: list[Any]) -> list[Any]:
         left, absent = asked, time.monotonic()

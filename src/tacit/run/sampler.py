@@ -66,8 +66,8 @@ class JointSampler(BaseSampler):
     def features(self, trials: Sequence[FrozenTrial]) -> Array:
         """What a model sees of trials, (trials, features); each is worked out once."""
         for t in trials:
-            kept = self._features.get(t.number)
-            if kept is None or kept[0] is not t.params:  # a sampler may serve another study later
+            entry = self._features.get(t.number)
+            if entry is None or entry[0] is not t.params:  # a sampler may serve another study later
                 self._features[t.number] = t.params, self.space.features([t.params])[0]
         return np.array([self._features[t.number][1] for t in trials]) if trials else self._none
 

@@ -111,23 +111,23 @@ class Shards:
     ) -> Shards:
         """The same parts, scored by ``score(model, frame)`` after ``train(params)``; with their engine, if they have
         one."""
-        made = copy.copy(self)
-        made.score, made.train, made.counts = score, train, list(self.counts)
+        shards = copy.copy(self)
+        shards.score, shards.train, shards.counts = score, train, list(self.counts)
         if cluster is not None:
-            made.cluster, made._engine = cluster, None
+            shards.cluster, shards._engine = cluster, None
         else:
-            made._engine = self._engine
-        return made
+            shards._engine = self._engine
+        return shards
 
     def __call__(self, params: Params) -> Array:
         """All losses in one array, for methods that do not know shards. Needs parts that are held here."""
-        model, found = self.fit_models([params])[0], list[Array]()
+        model, blocks = self.fit_models([params])[0], list[Array]()
         for part in self.parts:
             if self.score is None and not callable(part):
                 raise ObjectiveError(f"a shard must be a function of the parameters, got {type_and_shape(part)}")
             for frame in [part] if self.score is None else frames_of(part):
-                found += Reducer(None, self.score)._losses(frame, model)  # type: ignore[arg-type]
-        return np.concatenate(found)
+                blocks += Reducer(None, self.score)._losses(frame, model)  # type: ignore[arg-type]
+        return np.concatenate(blocks)
 
     def fit_models(self, listed: Sequence[Any]) -> list[Any]:
         """What the parts are asked about at these parameters: themselves, or what ``train`` makes of each, here."""
@@ -153,12 +153,12 @@ class Shards:
         except Exception as error:
             failure = error
         else:
-            made = settle(answers, self.counts)
-            found = sum(answer.records for answer in made)
-            if found != records:
-                raise ObjectiveError(f"the shards hold {found} records together; records={records} was promised")
-            self.counts = [answer.records for answer in made]  # fixed from here on
-            totals = [sum(column) for column in zip(*(answer.sums for answer in made), strict=True)]
+            settled = settle(answers, self.counts)
+            total = sum(answer.records for answer in settled)
+            if total != records:
+                raise ObjectiveError(f"the shards hold {total} records together; records={records} was promised")
+            self.counts = [answer.records for answer in settled]  # fixed from here on
+            totals = [sum(column) for column in zip(*(answer.sums for answer in settled), strict=True)]
             return unmask(totals) if self.masked else totals
         raise explain_failure(failure)  # outside, so that it has no context: a message may quote what was sent
 
@@ -213,8 +213,8 @@ def shards_of(
     if isinstance(function, Shards):
         if train is None and cluster is None:
             return function, function.records if records is None else records
-        made = function.with_score(function.score, train or function.train, cluster)
-        return made, made.records if records is None else records
+        shards = function.with_score(function.score, train or function.train, cluster)
+        return shards, shards.records if records is None else records
     if records is None or isinstance(records, (int, float, np.number)):
         if train is not None:
             raise BadInput(
@@ -224,17 +224,17 @@ def shards_of(
         if cluster is not None:
             raise BadInput("a cluster needs records in parts: give records= and train=, or tacit.Shards")
         return function, records
-    made = _find_records(records, cluster).with_score(function, train, cluster)
+    shards = _find_records(records, cluster).with_score(function, train, cluster)
     if train is None:
         raise BadInput(
             "records that are scored where they are need train=function: train(params) makes the model, once a trial, "
             "and score(model, frame) gives one loss for each record of a frame. Nothing was spent"
         )
-    if made.records is None:
+    if shards.records is None:
         raise BadInput(
             "the number of records is public and must be known before anything is paid: give Shards(parts, counts=...)"
         )
-    return made, made.records
+    return shards, shards.records
 
 
 def _find_records(records: Any, cluster: Any) -> Shards:

@@ -37,11 +37,11 @@ class QuickStorage(RDBStorage):
         included_trial_ids: set[int],
         trial_id_greater_than: int,
     ) -> list[FrozenTrial]:
-        found = []
+        trials = []
         if states is None and trial_id_greater_than < 0 and self._is_known:
             with without_collector():
-                found = self._read_study(study_id)
-        return found or super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
+                trials = self._read_study(study_id)
+        return trials or super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
 
     def _read_study(self, study_id: int) -> list[FrozenTrial]:
         """All trials. They are read before their parts: of a trial that is finished by then all parts are there."""
@@ -51,8 +51,8 @@ class QuickStorage(RDBStorage):
 
         mine = TrialModel.study_id == study_id
         with Session(self.engine) as session:
-            found = session.scalars(sa.select(TrialModel).where(mine).order_by(TrialModel.trial_id))
-            trials = {trial.trial_id: _freeze(trial) for trial in found}
+            models = session.scalars(sa.select(TrialModel).where(mine).order_by(TrialModel.trial_id))
+            trials = {trial.trial_id: _freeze(trial) for trial in models}
 
             def parts(name: str, *columns: str, order: str) -> Iterator[Any]:
                 """The rows of a table, each with its trial; those of a trial in order."""

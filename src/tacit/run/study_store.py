@@ -155,8 +155,8 @@ def read_trials(study: Study) -> list[FrozenTrial]:
 
 def read_attribute(study: Study, name: str, default: Any = None) -> Any:
     """An attribute of a study: ``study.user_attrs`` would copy all of them, an answer with all its trials too."""
-    kept = study._storage.get_study_user_attrs(study._study_id).get(name, default)
-    return kept if database_of(study) is not None else deepcopy(kept)  # what a database answers is a copy
+    stored = study._storage.get_study_user_attrs(study._study_id).get(name, default)
+    return stored if database_of(study) is not None else deepcopy(stored)  # what a database answers is a copy
 
 
 def database_of(study: Study) -> RDBStorage | None:

@@ -36,12 +36,12 @@ def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callabl
     study._thread_local.cached_all_trials = None
     storage, number = study._storage, study._study_id
     if isinstance(storage, InMemoryStorage):  # nothing is saved by writing at once, and the copy of a whole trial costs
-        made = storage.create_new_trial(number)
+        result = storage.create_new_trial(number)
         for name, d in distributions.items():
-            storage.set_trial_param(made, name, d.to_internal_repr(params[name]), d)
+            storage.set_trial_param(result, name, d.to_internal_repr(params[name]), d)
         for name, value in attributes.items():
-            storage.set_trial_user_attr(made, name, value)
-        return Trial(study, made)
+            storage.set_trial_user_attr(result, name, value)
+        return Trial(study, result)
     whole = create_trial(state=TrialState.RUNNING, params=params, distributions=distributions, user_attrs=attributes)
     trial = Trial(study, storage.create_new_trial(number, template_trial=whole))
     if due is not None and trial.number != due:  # another process was quicker, and has these parameters

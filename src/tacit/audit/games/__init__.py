@@ -67,28 +67,28 @@ def find_game(name: str, claim: Budget | None = None) -> Game | OneRun:
                 f"method must be one of {', '.join(GAMES)}, or module:function of your own, got method={name!r}{near}"
             )
         return GAMES[name]()
-    found = import_object(name, "mechanism", "mymodel:mechanism")
-    if isinstance(found, (Game, OneRun)):
-        return _guard(found)
-    if not callable(found):
-        raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got {name_type(found)}")
-    takes = len([p for p in inspect.signature(found).parameters.values() if p.default is p.empty])
+    target = import_object(name, "mechanism", "mymodel:mechanism")
+    if isinstance(target, (Game, OneRun)):
+        return _guard(target)
+    if not callable(target):
+        raise BadInput(f"{name} must be a game or a function of the side, 0 or 1, got {name_type(target)}")
+    takes = len([p for p in inspect.signature(target).parameters.values() if p.default is p.empty])
     if not takes:
-        made = call_without_message(lambda _: found(), None, "game")
-        if not isinstance(made, (Game, OneRun)):
+        game = call_without_message(lambda _: target(), None, "game")
+        if not isinstance(game, (Game, OneRun)):
             raise BadInput(f"{name} takes no argument, so it must return a game; a mechanism takes the side, 0 or 1")
-        return _guard(made)
+        return _guard(game)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         many = call_without_message(
-            lambda s: found(s, runs) if takes > 1 else [found(s) for _ in range(runs)], side, "mechanism"
+            lambda s: target(s, runs) if takes > 1 else [target(s) for _ in range(runs)], side, "mechanism"
         )
         try:
             return np.asarray(many)
         except ValueError:  # NumPy's own message is about lists
             raise ObjectiveError(f"{name} must return outputs of one shape, on both sides and in all runs") from None
 
-    stated = claim if claim is not None else getattr(found, "claim", None)
+    stated = claim if claim is not None else getattr(target, "claim", None)
     about = "a mechanism of your own, on its two data sets"
     return Game(name, about, stated, draw, runs=100_000 if takes > 1 else 2000, exact=True)
 

@@ -13,37 +13,37 @@ from tacit.privacy.noise import Simulation, Source
 
 def gaussian() -> Game:
     """Gaussian noise on a number that moves by the whole sensitivity."""
-    made = Gaussian(1.0, budget=Budget.gdp(1.0))
+    mechanism = Gaussian(1.0, budget=Budget.gdp(1.0))
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return noise.gaussian(np.full(runs, float(side)), made.scale)
+        return noise.gaussian(np.full(runs, float(side)), mechanism.scale)
 
-    return Game("gaussian", "a number at 0, its neighbour at 1 = the sensitivity", made.guarantee.budget, draw)
+    return Game("gaussian", "a number at 0, its neighbour at 1 = the sensitivity", mechanism.guarantee.budget, draw)
 
 
 def laplace() -> Game:
     """Laplace noise on a number that moves by the whole sensitivity."""
-    made = Laplace(1.0, budget=Budget.pure(1.0))
+    mechanism = Laplace(1.0, budget=Budget.pure(1.0))
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        return noise.laplace(np.full(runs, float(side)), made.scale)
+        return noise.laplace(np.full(runs, float(side)), mechanism.scale)
 
-    return Game("laplace", "a number at 0, its neighbour at 1 = the sensitivity", made.guarantee.budget, draw)
+    return Game("laplace", "a number at 0, its neighbour at 1 = the sensitivity", mechanism.guarantee.budget, draw)
 
 
 def exponential() -> Game:
     """A choice among twenty: one score rises by the sensitivity where all others fall by it."""
-    made = Exponential(1.0, budget=Budget.pure(1.0))
+    mechanism = Exponential(1.0, budget=Budget.pure(1.0))
     scores = np.zeros(20), np.r_[1.0, np.full(19, -1.0)]
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         if isinstance(noise, Simulation):  # the same comparison of noisy scores, many at once
-            noisy = scores[side] + noise.generator.gumbel(0.0, made.scale, (runs, 20))
+            noisy = scores[side] + noise.generator.gumbel(0.0, mechanism.scale, (runs, 20))
             return np.asarray(np.argmax(noisy, axis=1))
-        return np.array([noise.gumbel_argmax(scores[side], made.scale) for _ in range(runs)])
+        return np.array([noise.gumbel_argmax(scores[side], mechanism.scale) for _ in range(runs)])
 
     about = "20 candidates; the neighbour's first score rises by the sensitivity, all others fall by it"
-    return Game("exponential", about, made.guarantee.budget, draw)
+    return Game("exponential", about, mechanism.guarantee.budget, draw)
 
 
 def bounded_mean(records: int = 10) -> Game:

@@ -132,8 +132,8 @@ def _of_observations(
         value = tune(objectives[side], unit_space(), **asked, accept_noise=True, progress=False).value
         return [*(t["value"] for t in value.trials), float(value.loss or 0.0)]
 
-    told = f"{about}; {trials} trials, all that is released"
-    return Game(name, told, Budget.gdp(mu), _repeat(once), runs=600, exact=True)
+    text = f"{about}; {trials} trials, all that is released"
+    return Game(name, text, Budget.gdp(mu), _repeat(once), runs=600, exact=True)
 
 
 def _repeat(once: Callable[[int, Source], list[float]]) -> Callable[[int, int, Source], Outputs]:

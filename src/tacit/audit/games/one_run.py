@@ -45,10 +45,10 @@ class OneRun:
         coins = np.random.default_rng((seed, 1)).integers(0, 2, self.canaries)
         scores = self.play(EXACT if real else Simulation(seed), coins)
         delta = self.claim.delta or DELTA
-        found = best_one_run(scores, coins, delta=delta, confidence=confidence)
+        bound = best_one_run(scores, coins, delta=delta, confidence=confidence)
         seconds, noise = time.perf_counter() - start, EXACTLY if real else SIMULATED
-        head = (self.name, self.about, self.claim.epsilon(delta), found["epsilon"], delta, confidence, 1)
-        return Audit(*head, seconds, noise, str(self.claim), event=found)
+        head = (self.name, self.about, self.claim.epsilon(delta), bound["epsilon"], delta, confidence, 1)
+        return Audit(*head, seconds, noise, str(self.claim), event=bound)
 
 
 def observed_canaries(canaries: int = 128, mu: float = 4.0) -> OneRun:

@@ -57,18 +57,18 @@ def attack_table(
     if n < 2 * d + 2:
         raise BadInput(f"the attack needs more than 2d + 1 = {2 * d + 1} rows of {d} columns, got {n}")
     noise, r = Simulation(seed), max(d, min(10, n))
-    made: list[Any] = [
+    transforms: list[Any] = [
         PublishedProjection(n, d, epsilon=epsilon, delta=delta, dimensions=r, scale=scale, insist=ATTACK, noise=noise),
         NoisyProjection(d, epsilon=epsilon, delta=delta, scale=scale, noise=noise),
     ]
     kinds = {"projection": "none", "noisy": f"epsilon = {epsilon:g}, delta = {delta:g}"}
-    found = []
-    for transform in made:
+    results = []
+    for transform in transforms:
         Z, truth = np.concatenate(list(transform.blocks(X))), X / transform.divisor
         for known in (d, d + 1, 2 * d):
             came = known_rows(Z, truth, _pick_rows(truth, known, seed))
-            found.append(Attacked(transform.kind, kinds[transform.kind], known, came.share, came.median_error))
-    return found
+            results.append(Attacked(transform.kind, kinds[transform.kind], known, came.share, came.median_error))
+    return results
 
 
 def _pick_rows(X: Array, known: int, seed: int) -> Any:

@@ -110,8 +110,8 @@ def whole_search(epsilon: float = 2.0, delta: float = 0.01) -> Game:
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         job = adversarial_training(side, budget, noise)
         secret, search = job.secret, job.begin(PrivateState(None))[1]
-        found = [secret.find_best(search, PrivateState(None), None, progress=False) for _ in range(runs)]
-        return np.array([run.model.y for run in found])
+        winners = [secret.find_best(search, PrivateState(None), None, progress=False) for _ in range(runs)]
+        return np.array([run.model.y for run in winners])
 
     about = (
         f"the search of tacit.train, about {RUNS} runs, one training row replaced; the trainer puts out all that a run "

@@ -183,9 +183,9 @@ def descend(
     designs, move = Designs(s, p.task.space, steps), rule(s.step, s.rate or RATES[0])
     points, gradients, traces, evaluations = [theta], list[list[float] | None](), list[float](), 0
     for t in range(steps):  # line 3
-        made = designs.at(theta, t)  # lines 4 and 5: no data value
-        clipped = clipping_of(made, s, p.task.objective.higher_is_better)
-        places = p.task.space.params(made.points)
+        design = designs.at(theta, t)  # lines 4 and 5: no data value
+        clipped = clipping_of(design, s, p.task.objective.higher_is_better)
+        places = p.task.space.params(design.points)
 
         def total() -> list[int]:  # lines 6 and 7, where the records are
             return gradient_total(p.task.objective, places, clipped, executor=p.task.executor, memory=memory)  # noqa: B023
@@ -198,8 +198,8 @@ def descend(
             theta = np.clip(theta - move(np.array(gradient)), 0.0, 1.0)  # line 8, then the box
         points.append(theta)
         gradients.append(gradient)
-        traces.append(made.trace)
-        evaluations += made.new
+        traces.append(design.trace)
+        evaluations += design.new
         tell()
     return GradientPath(points, gradients, traces, evaluations)  # line 10
 
@@ -214,10 +214,10 @@ def run(task: Task) -> Release[Tuned]:
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
         tell = stack.enter_context(progress_bar("steps", task.trials, wanted=task.progress))
-        made = release(GradientSearch(task, settings, folder.path / FILE) if folder is not None else asked, tell)
+        tuned = release(GradientSearch(task, settings, folder.path / FILE) if folder is not None else asked, tell)
         if folder is not None:
-            folder.write_certificate(made)
-    return made
+            folder.write_certificate(tuned)
+    return tuned
 
 
 def release(p: GradientSearch, tell: Callable[[], None] = lambda: None) -> Release[Tuned]:

@@ -85,8 +85,8 @@ class DescentSettings:
         if unknown:
             raise BadInput(f"method 'gibo' takes no option {', '.join(unknown)}")
         given = {k: v for k, v in options.items() if v is not None}
-        made = cls(**{"clip": CLIP * (bounds[1] - bounds[0]), **given})
-        return made._check(space)
+        settings = cls(**{"clip": CLIP * (bounds[1] - bounds[0]), **given})
+        return settings._check(space)
 
     def _check(self, space: Space) -> DescentSettings:
         categorical = [n for n, d in space.distributions.items() if hasattr(d, "choices")]
@@ -206,10 +206,10 @@ class Designs:
         """Places in the unit cube (m, d), weights (d, m) and the trace that remains, for step t at theta."""
         at = theta - 0.5  # the kernel sees the cube about its middle, which matters to the polynomial only
         with one_thread():
-            made = (
+            design = (
                 self._symmetric_design(at, t) if self._s.design in ("cross", "simplex") else self._modelled_design(at)
             )
-        return replace(made, points=np.clip(made.points + 0.5, 0.0, 1.0))
+        return replace(design, points=np.clip(design.points + 0.5, 0.0, 1.0))
 
     def _symmetric_design(self, theta: Array, t: int) -> Design:
         """A symmetric design. Near a wall it gets smaller, down to a fifth, and is then centred inside."""
@@ -218,9 +218,9 @@ class Designs:
         radii = np.clip(0.5 - np.abs(theta), most / 5, most)
         radii = np.minimum(np.maximum(radii, self._least), 0.5)
         centre = np.clip(theta, radii - 0.5, 0.5 - radii)
-        made = symmetric_design(s.design, self._kernel, np.zeros(self._d), noise=s.evaluation_noise**2, radius=radii)
+        design = symmetric_design(s.design, self._kernel, np.zeros(self._d), noise=s.evaluation_noise**2, radius=radii)
         sign = -1.0 if s.design == "simplex" and t % 2 else 1.0  # mirrored simplices cancel each other's bend
-        return replace(made, points=centre + sign * made.points, weights=sign * made.weights)
+        return replace(design, points=centre + sign * design.points, weights=sign * design.weights)
 
     def _modelled_design(self, theta: Array) -> Design:
         s = self._s
@@ -267,10 +267,10 @@ def suggest_clip(
     settings = DescentSettings.of(options, (0.0, 1.0), space)
     designs, norms = Designs(settings, space, count("places", places)), []
     for t, theta in enumerate(np.random.default_rng(seed).random((places, space.dimensions))):
-        made = designs.at(theta, t)
-        losses = np.array([np.asarray(objective(p), float) for p in space.params(made.points)])
-        found = np.linalg.norm(made.weights @ losses, axis=0)
-        norms.append(found[np.isfinite(found)])
+        design = designs.at(theta, t)
+        losses = np.array([np.asarray(objective(p), float) for p in space.params(design.points)])
+        result = np.linalg.norm(design.weights @ losses, axis=0)
+        norms.append(result[np.isfinite(result)])
     chosen = float(np.quantile(np.concatenate(norms), probability("quantile", quantile)))
     return positive("clip", chosen)
 

@@ -90,10 +90,10 @@ def _run(method: str, algorithm: Callable[..., Release[Tuned]], task: Task) -> R
 
     with ExitStack() as stack:
         folder = stack.enter_context(lock_folder(task.out)) if task.out is not None else None
-        made = algorithm(FiniteSearch(method, task, task.list_candidates(default=256) or []), **task.options)
+        tuned = algorithm(FiniteSearch(method, task, task.list_candidates(default=256) or []), **task.options)
         if folder is not None:
-            folder.write_certificate(made)
-    return made
+            folder.write_certificate(tuned)
+    return tuned
 
 
 def run_1(task: Task) -> Release[Tuned]:

@@ -51,29 +51,29 @@ def branch_and_bound(
     n = len(points)
     probability("alpha", alpha)
     R, h = np.arange(n), float(np.ptp(points, axis=0).max()) if n else 0.0
-    found, gap = Samples([], []), np.full(n, np.inf)
-    while len(found.indices) < trials and (gap[R] > 0).any():
+    samples, gap = Samples([], []), np.full(n, np.inf)
+    while len(samples.indices) < trials and (gap[R] > 0).any():
         h /= 2  # sample twice as densely
-        while len(found.indices) < trials and (gap[R] > h).any():
+        while len(samples.indices) < trials and (gap[R] > h).any():
             bare = R[gap[R] > h]
-            upper = _bounds(gp, n, len(found.indices), alpha)[1]
+            upper = _bounds(gp, n, len(samples.indices), alpha)[1]
             i = int(bare[np.argmax(upper[bare])])
             value = evaluate(i)
             gp.append_candidate(i, value)
-            found.indices.append(i)
-            found.values.append(value)
+            samples.indices.append(i)
+            samples.values.append(value)
             np.minimum(gap, np.linalg.norm(points - points[i], axis=1), out=gap)
-        lower, upper = _bounds(gp, n, len(found.indices), alpha)  # shrink the relevant region
+        lower, upper = _bounds(gp, n, len(samples.indices), alpha)  # shrink the relevant region
         R = R[upper[R] >= lower[R].max()]
-        found.relevant.append(len(R))
-        found.taken.append(len(found.indices))
-    best = int(np.argmax(found.values))
-    rest = trials - len(found.indices)
+        samples.relevant.append(len(R))
+        samples.taken.append(len(samples.indices))
+    best = int(np.argmax(samples.values))
+    rest = trials - len(samples.indices)
     return Samples(
-        found.indices + [found.indices[best]] * rest,
-        found.values + [found.values[best]] * rest,
-        found.relevant,
-        found.taken,
+        samples.indices + [samples.indices[best]] * rest,
+        samples.values + [samples.values[best]] * rest,
+        samples.relevant,
+        samples.taken,
     )
 
 

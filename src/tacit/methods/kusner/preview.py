@@ -104,26 +104,26 @@ def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Ar
 
 
 def _preview(case: PlanInput, *, algorithm: int) -> Preview:
-    method, made = f"kusner{algorithm}", foresee_choice(case, algorithm)
+    method, choice = f"kusner{algorithm}", foresee_choice(case, algorithm)
     score, note = None, "chooses as Algorithm 1 does; its score needs the constants A and tau of a function class"
     if algorithm == 1:
-        score = made.score_noise
+        score = choice.score_noise
         note = (
             f"at epsilon = {case.budget.amount:g} its choice among {case.candidates} candidates is a uniform one to "
-            f"within {100 * made.off_uniform:.2g}% of probability: half of epsilon must hide a change of "
-            f"{made.sensitivity:.3g} prior sd. At best it loses {100 * made.regret:.3g}% of what choosing blindly "
+            f"within {100 * choice.off_uniform:.2g}% of probability: half of epsilon must hide a change of "
+            f"{choice.sensitivity:.3g} prior sd. At best it loses {100 * choice.regret:.3g}% of what choosing blindly "
             "loses; more records hardly help"
         )
     return Preview(
         method,
-        made.guarantee,
+        choice.guarantee,
         case.trials,
         {"method": method, "candidates": case.candidates},
         score,
         "the released score" if score is not None else "",
-        made.bound,
-        f"Kusner et al. (2015), Theorem 2, with probability {made.sure:.3g}",
-        refused=made.refused,
+        choice.bound,
+        f"Kusner et al. (2015), Theorem 2, with probability {choice.sure:.3g}",
+        refused=choice.refused,
         notes=(note,),
     )
 

@@ -73,13 +73,13 @@ class FunctionPrior:
                 f"lengthscale must be a number or {d} of them, one per feature, got {type_and_shape(lengths)}"
             )
         scales = tuple(np.broadcast_to(lengths, (d,)).tolist())
-        made = KERNELS[choice("kernel", kernel, tuple(KERNELS))](scales)
+        result = KERNELS[choice("kernel", kernel, tuple(KERNELS))](scales)
         centre = (low + high) / 2 if mean is None else real("prior_mean", mean)
         if not low <= centre <= high:  # far away, rounding alone would move scores by more than a record can
             raise BadInput(
                 f"prior_mean must lie within the bounds, got prior_mean={centre:g}, bounds=({low:g}, {high:g})"
             )
-        return cls(made, centre, (high - low) / 4 if scale is None else positive("prior_scale", scale), kernel)
+        return cls(result, centre, (high - low) / 4 if scale is None else positive("prior_scale", scale), kernel)
 
     def process(self, p: FiniteSearch, variance: float = 0.0) -> GaussianProcess:
         return GaussianProcess(self.kernel, noise=variance, candidates=p.points, capacity=p.task.trials)

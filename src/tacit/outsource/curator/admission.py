@@ -162,11 +162,11 @@ class Admission:
         that is still sending is reset, and the refusal can be lost on its way.
         """
         headers = dict(scope["headers"])
-        said = headers.get(b"content-length", b"0")
+        length = headers.get(b"content-length", b"0")
         if b"transfer-encoding" in headers and b"content-length" in headers:  # where two readers may disagree
             return _response(400, "framing", "a body has a length or comes in chunks, not both", close=True), b""
         large = _response(413, "size", f"a request has at most {self.most} bytes", close=True)
-        if not said.isdigit() or int(said) > DRAINED * self.most:
+        if not length.isdigit() or int(length) > DRAINED * self.most:
             return large, b""
         body, size = bytearray(), 0
         try:
@@ -190,13 +190,13 @@ class Admission:
 
 
 def _replay(body: bytes, receive: Any) -> Any:
-    told = False
+    replayed = False
 
     async def again() -> Any:
-        nonlocal told
-        if told:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

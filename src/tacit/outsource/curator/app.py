@@ -58,10 +58,10 @@ class HealthCheck:
         try:
             self._began = time.monotonic()
             if self._began - self._asked >= 1.0:
-                found = self._curator.reachable()
+                reachable = self._curator.reachable()
                 worker = self._worker.works() and not self._worker.fault
-                is_open = found["state"] and self._curator.stop_time() is None
-                self._parts, self._asked = {**found, "worker": worker, "open": is_open}, time.monotonic()
+                is_open = reachable["state"] and self._curator.stop_time() is None
+                self._parts, self._asked = {**reachable, "worker": worker, "open": is_open}, time.monotonic()
             return self._parts
         finally:
             self._turn.release()
@@ -146,7 +146,7 @@ def create_app(
         request.state.audit.update(request=query.request, rows=query.rows[:20], count=len(query.rows))
         try:
             waiting = asyncio.wrap_future(worker.submit(request.state.who, query.request, query.rows))
-            told = await asyncio.wait_for(asyncio.shield(waiting), patience)
+            answered = await asyncio.wait_for(asyncio.shield(waiting), patience)
         except TimeoutError:
             waiting.add_done_callback(lambda f: f.cancelled() or f.exception())
             return JSONResponse(wire.Pending().model_dump(), 202)
@@ -162,7 +162,7 @@ def create_app(
             return _refusal(409, "evaluation", str(error))
         except Exception:
             return _refusal(503, "state", NOT_NOW)
-        return wire.Answers.of(told, query.request)
+        return wire.Answers.of(answered, query.request)
 
     @app.get("/curator", response_class=HTMLResponse, responses=refusals)
     def curator_page() -> HTMLResponse:
@@ -194,5 +194,5 @@ def _refusal(status: int, error: str, message: str, headers: Mapping[str, str] |
 
 def _health(parts: dict[str, bool]) -> JSONResponse:
     well = all(parts.values())
-    told = wire.Health(status="ok" if well else "failing", failing=sorted(p for p, ok in parts.items() if not ok))
-    return JSONResponse(told.model_dump(), 200 if well else 503)
+    health = wire.Health(status="ok" if well else "failing", failing=sorted(p for p, ok in parts.items() if not ok))
+    return JSONResponse(health.model_dump(), 200 if well else 503)

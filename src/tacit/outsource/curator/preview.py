@@ -35,14 +35,14 @@ class Preview:
     def remarks(self) -> list[str]:
         """In words, for the curator."""
         listed = ", ".join(f"{name} ±{size:.3g}" for name, size in self.columns.items())
-        said = [f"noise on each number of the table (standard deviation): {listed}"]
+        lines = [f"noise on each number of the table (standard deviation): {listed}"]
         if self.answer_width:
             share = self.answer_noise / self.answer_width
-            said.append(
+            lines.append(
                 f"noise on each answer: ±{self.answer_noise:.3g}, {share:.3g} times the width of its bounds. Table and "
                 f"answers together: {self.guarantee.budget}"
             )
-        return said
+        return lines
 
 
 def preview(
@@ -62,15 +62,15 @@ def preview(
     >>> {name: round(size, 3) for name, size in seen.columns.items()}
     {'amount': 12515.341, 'rate': 0.056}
     """
-    made = NoisyProjection(
+    projection = NoisyProjection(
         len(names), epsilon=epsilon, delta=delta, scale=scale, distance=distance, dimensions=dimensions
     )
     mechanism = answer_mechanism(answers, distance_unit(distance), EXACT)
-    sizes = (made.divisor * made.scale_of_noise).tolist()
+    sizes = (projection.divisor * projection.scale_of_noise).tolist()
     wide = answers.bounds[1] - answers.bounds[0] if answers else 0.0
-    together = whole(made.guarantee, answers, mechanism, queries)
+    together = whole(projection.guarantee, answers, mechanism, queries)
     loud = mechanism.scale if mechanism else 0.0
-    return Preview(dict(zip(names, sizes, strict=True)), made.scale_of_noise, loud, wide, together)
+    return Preview(dict(zip(names, sizes, strict=True)), projection.scale_of_noise, loud, wide, together)
 
 
 def private_answers(

@@ -101,9 +101,9 @@ class _Server(uvicorn.Server):
         async def create_server(*given: Any, sock: socket.socket, ssl: Any, backlog: int) -> Any:
             plain = sock is self._page or ssl is None
             tls = {} if plain else {"ssl": ssl, "ssl_handshake_timeout": self._seconds}
-            made = await create(*given, sock=sock, backlog=AT_ONCE, **tls)
+            server = await create(*given, sock=sock, backlog=AT_ONCE, **tls)
             sock.listen(backlog)
-            return made
+            return server
 
         loop.create_server = create_server  # type: ignore[method-assign, assignment]
         try:

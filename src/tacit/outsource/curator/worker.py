@@ -75,9 +75,9 @@ class Worker:
                 self.fault = ""
             except BaseException as error:  # what was told before stays told; the thread goes on, whatever it was
                 self.fault = type(error).__name__
-                said = error if isinstance(error, Exception) else TacitError(f"the worker met {self.fault}")
+                failure = error if isinstance(error, Exception) else TacitError(f"the worker met {self.fault}")
                 for place in range(len(todo)):
-                    self._tell(todo, place, said)
+                    self._tell(todo, place, failure)
             if len(todo) < len(taken):
                 return
 

@@ -134,13 +134,13 @@ class Modeler:
                 "No row was asked"
             )
         search = _Search(self, terms, self.source.table())
-        told = self.source.answers()
-        for answer in told:
+        answered = self.source.answers()
+        for answer in answered:
             search.learn(answer)
         batch, ended = self.batch, ""
         with one_thread():
-            while len(told) < trials and search.open:
-                rows = search.choose(min(batch, trials - len(told)))
+            while len(answered) < trials and search.open:
+                rows = search.choose(min(batch, trials - len(answered)))
                 try:
                     answers = self.source.ask(rows, request=str(uuid.uuid4()))
                 except Refused as error:
@@ -152,12 +152,12 @@ class Modeler:
                     ended = str(error)
                     break
                 for answer in answers:
-                    told.append(answer)
+                    answered.append(answer)
                     search.learn(answer)
                     if self.progress:
-                        self.progress(len(told), answer)
+                        self.progress(len(answered), answer)
             row, value = search.best()
-        return Found(row, value, told, terms.whole, ended, terms.answer_noise)
+        return Found(row, value, answered, terms.whole, ended, terms.answer_noise)
 
 
 class _Search:

@@ -117,10 +117,10 @@ class Client:
 
     def ask(self, rows: Sequence[int], *, request: str) -> list[Answer]:
         query = wire.Query(request=request, rows=[int(row) for row in rows])
-        told = self._answers(self._read("POST", "/v1/queries", json=query.model_dump()))
-        if [a.row for a in told] != list(query.rows):
+        answers = self._answers(self._read("POST", "/v1/queries", json=query.model_dump()))
+        if [a.row for a in answers] != list(query.rows):
             raise Unreachable("the curator answered for other rows than it was asked for")
-        return told
+        return answers
 
     def close(self) -> None:
         self._http.close()
@@ -197,28 +197,28 @@ class Client:
             if len(content) > 1 << 16:
                 break
         try:
-            said = wire.Refusal.model_validate_json(content)
+            refusal = wire.Refusal.model_validate_json(content)
         except ValidationError:
             raise Unreachable(f"no curator of this protocol answers there (status {response.status_code})") from None
         if response.status_code == 426:
-            raise Unreachable(clean(said.message))
-        raise Refused(clean(said.error), clean(said.message))
+            raise Unreachable(clean(refusal.message))
+        raise Refused(clean(refusal.error), clean(refusal.message))
 
     def _answers(self, content: bytes) -> list[Answer]:
         try:
-            told = wire.Answers.model_validate_json(content).plain()
+            answers = wire.Answers.model_validate_json(content).plain()
         except ValidationError:
             raise Unreachable("the curator's answer cannot be read; do both sides have the same tacit?") from None
         rows = self.published().rows
-        if any(answer.row >= rows for answer in told):
+        if any(answer.row >= rows for answer in answers):
             raise Unreachable(f"the curator answered for a row that its table does not have: there are {rows}")
-        return told
+        return answers
 
 
 def _words(error: Exception) -> str:
     """The kind of an error and, if this machine says why it reaches nobody, its words."""
-    said = clean(str(error))[:100] if isinstance(error, httpx.ConnectError) else ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = clean(str(error))[:100] if isinstance(error, httpx.ConnectError) else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _certificate_trouble(error: BaseException | None) -> str | None:

@@ -51,10 +51,10 @@ def places(table: Table, noise: float) -> Places:
         return Places(Z, np.full(Z.shape[1], noise**2))
     centre = Z.mean(axis=0)
     spread, directions = np.linalg.eigh(np.atleast_2d(np.cov(Z.T)))
-    kept = np.maximum(1.0 - noise**2 / np.maximum(spread, noise**2), 0.0)
+    share = np.maximum(1.0 - noise**2 / np.maximum(spread, noise**2), 0.0)
     means = (Z - centre) @ directions
-    means *= kept
-    return Places(means, noise**2 * kept)
+    means *= share
+    return Places(means, noise**2 * share)
 
 
 def expected_kernel(lengthscale: float, variance: float, unknown: Array) -> tuple[RBF, float]:

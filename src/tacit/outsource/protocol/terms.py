@@ -94,8 +94,8 @@ class Published:
     @classmethod
     def from_json(cls, document: Any) -> Published:
         if not isinstance(document, dict) or document.get("protocol") != PROTOCOL:
-            found = document.get("protocol") if isinstance(document, dict) else type(document).__name__
-            spoken = clean(str(found))[:20]
+            version = document.get("protocol") if isinstance(document, dict) else type(document).__name__
+            spoken = clean(str(version))[:20]
             raise Unreachable(f"the curator speaks protocol {spoken}, this modeler {PROTOCOL}; upgrade the older side")
         fields: Json = {}
         try:

@@ -66,8 +66,8 @@ def _fit(trials: Sequence[Json], noise: float, names: list[str]) -> tuple[Any, A
     X = np.array([[_place(t["params"][n], ends[n]) for n in names] for t in trials])
     y = np.array([float(t["value"]) for t in trials])
     try:
-        made = fit(Matern52((0.5 * math.sqrt(len(names)),) * len(names)), X, y, noise=noise**2)
-        return made.condition(X, y, noise=noise**2), names, ends
+        model = fit(Matern52((0.5 * math.sqrt(len(names)),) * len(names)), X, y, noise=noise**2)
+        return model.condition(X, y, noise=noise**2), names, ends
     except (TacitError, ValueError, np.linalg.LinAlgError):
         return None
 

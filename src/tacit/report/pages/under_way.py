@@ -62,11 +62,11 @@ def search_page(study: StudyFile, paying: Paying = lambda payment: None, *, agai
     from tacit.privacy.mechanisms import SIMULATED
     from tacit.report.pages.tuned import observations_part
 
-    said = json.loads(study.attrs["tacit:terms"])
-    simulated = said.pop("simulated", False)
-    budget = Budget.from_json(said["budget"])
-    about = said["records"], tuple(said["bounds"]), budget, said["trials"], said["direction"]
-    terms = ObservationTerms(*about, basis=said.get("basis", "record"))
+    stored = json.loads(study.attrs["tacit:terms"])
+    simulated = stored.pop("simulated", False)
+    budget = Budget.from_json(stored["budget"])
+    about = stored["records"], tuple(stored["bounds"]), budget, stored["trials"], stored["direction"]
+    terms = ObservationTerms(*about, basis=stored.get("basis", "record"))
     guarantee = Guarantee.none(SIMULATED) if simulated else terms.guarantee()
     drawn = [t for t in study.done if has_claim(t.attrs)]  # whatever else got into the file has no noise
     trials, paid = [{"params": t.params, "value": t.values[0]} for t in drawn], study.attrs.get("tacit:payment")
@@ -101,10 +101,10 @@ def discovery_page(study: StudyFile, *, private: bool = False, again: str = "") 
     shown = [t for t in study.done if has_claim(t.attrs) or not noisy]
     points = tuple(Point.of(t.params, t.values[0], t.attrs["tacit:runs"]) for t in shown)
     front = Front(points, about["label"], about["delta"], name=about["name"], guarantee=guarantee)
-    made = page(front)
-    bar = _parts(made.title, progress)["progress"]
-    rest = {name: part for name, part in made.parts.items() if name != "head"}
-    return replace(made, parts={"head": made.parts["head"], "progress": bar, **rest})
+    whole = page(front)
+    bar = _parts(whole.title, progress)["progress"]
+    rest = {name: part for name, part in whole.parts.items() if name != "head"}
+    return replace(whole, parts={"head": whole.parts["head"], "progress": bar, **rest})
 
 
 def _test_guarantee(test: Json) -> Guarantee:
