@@ -14,11 +14,8 @@ import typer
 
 from tacit.cli.shell import processes, remark
 from tacit.errors import BadInput, DataRefused, GuaranteeError, count, did_you_mean
-<<<<<<< HEAD
-from tacit.pareto.algorithms import algorithm_names
-=======
 from tacit.files import Json
->>>>>>> 04559c9 (Narrow more dictionaries to documents and parameters)
+from tacit.pareto.algorithms import algorithm_names
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor

@@ -167,25 +167,25 @@ def pareto_command(
         named, table = None, TableOptions() if is_from_file(ctx, "table") else table
     if named is not None and ":" in named and algorithm is None:  # as the file may say it
         algorithm, named = named, None
-    made = _algorithm(algorithm, named, table, engine.seed)
+    subject = _algorithm(algorithm, named, table, engine.seed)
     if how.space is not None:
-        _replace_space(made, how.space)
-    trained = getattr(getattr(made, "examples", None), "records", 0)
+        _replace_space(subject, how.space)
+    trained = getattr(getattr(subject, "examples", None), "records", 0)
     delta = default_delta(trained) if how.delta is None else how.delta
     if trained and (weak := loose(delta, trained)):
         output.remark(weak)
-    sampler = how.sampler(made, delta, engine.seed)
+    sampler = how.sampler(subject, delta, engine.seed)
     place = out if storage is None else "the storage"
-    kept = f"The points tested so far are kept in {place}. To go on: {this_command()}"
-    kept = kept if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on"
+    leftovers = f"The points tested so far are kept in {place}. To go on: {this_command()}"
+    leftovers = leftovers if place else "Nothing is kept: give --out FOLDER or --storage URL to be able to go on"
     with ExitStack() as stack:
-        stack.enter_context(explain_stop(kept))
+        stack.enter_context(explain_stop(leftovers))
         folder = stack.enter_context(lock_folder(out)) if out is not None else None
         held = folder is not None and storage is None  # then whoever left trials running is gone
         pool = stack.enter_context(engine.pool())
         paid = stack.enter_context(ledger.open())
         front = discover(
-            made,
+            subject,
             delta=delta,
             trials=how.trials,
             startup=how.scattered,
@@ -198,14 +198,14 @@ def pareto_command(
             study_name=shared.study or "pareto",
             take_over=take_over or held,
             executor=pool,
-            private=private.test(paid, getattr(made, "records", 0)),
-            data=name_data(made, data, algorithm),
+            private=private.test(paid, getattr(subject, "records", 0)),
+            data=name_data(subject, data, algorithm),
             progress=output.progress,
         ).value
         files = _write_files(front, out)
-    answers = [_ask_front(front, made, epsilon=e) for e in epsilon or []]
-    answers += [_ask_front(front, made, utility=u) for u in utility or []]
-    output.remark(*edge_remarks(front, Space(made.space)))
+    answers = [_ask_front(front, subject, epsilon=e) for e in epsilon or []]
+    answers += [_ask_front(front, subject, utility=u) for u in utility or []]
+    output.remark(*edge_remarks(front, Space(subject.space)))
     lines = [str(front)]
     for a in answers:
         tested, expected = _line(a["tested"]), _line(a["predicted"])
@@ -223,16 +223,16 @@ def _algorithm(spec: str | None, named: str | None, table: TableOptions, seed: i
             raise BadInput("--table and --target are for shipped algorithms: --algorithm NAME")
         from tacit.objective import import_object
 
-        found = import_object(str(spec), "algorithm", "mymodule:algorithm")
-        return found() if isinstance(found, type) else found
+        target = import_object(str(spec), "algorithm", "mymodule:algorithm")
+        return target() if isinstance(target, type) else target
     from tacit.pareto.algorithms import load_algorithm
 
-    made = load_algorithm(named)
-    if not hasattr(made, "from_table"):
+    shipped = load_algorithm(named)
+    if not hasattr(shipped, "from_table"):
         if table.table is not None:
             raise BadInput(f"algorithm {named!r} takes no table")
         try:
-            return made()
+            return shipped()
         except TypeError:
             raise BadInput(f"algorithm {named!r} needs more than the shell can say: give it as module:object") from None
     if table.table is None or table.target is None:
@@ -249,7 +249,7 @@ def _algorithm(spec: str | None, named: str | None, table: TableOptions, seed: i
     if person is not None:  # the first of theirs, so that a person is a record
         rows = rows.take(np.unique(number_persons(rows[person], len(rows)), return_index=True)[1])
     rows = rows.drop([*(table.drop or ()), *([person] if person else [])])
-    built = made.from_table(rows, table.column, seed=seed, schema=declared)
+    built = shipped.from_table(rows, table.column, seed=seed, schema=declared)
     built.data = DataIdentity.of_table(
         rows,
         name=table.file.name,

@@ -33,8 +33,10 @@ def projection(rows: int = 12, columns: int = 2, size: int = 3) -> Game:
     inside = np.linalg.qr(tables[0] - tables[0].mean(axis=0))[0]
 
     def once(table: Array, noise: Source) -> float:
-        made = PublishedProjection(rows, columns, epsilon=3.0, delta=1e-5, dimensions=size, insist=ATTACK, noise=noise)
-        (Z,) = made.blocks(table)
+        transform = PublishedProjection(
+            rows, columns, epsilon=3.0, delta=1e-5, dimensions=size, insist=ATTACK, noise=noise
+        )
+        (Z,) = transform.blocks(table)
         outside = float(np.linalg.norm(Z - inside @ (inside.T @ Z)) / np.linalg.norm(Z))
         return math.log10(outside + 1e-18)  # rounding leaves about -15 on the first data set, where exactly 0 is meant
 
@@ -54,11 +56,11 @@ def noisy_projection(rows: int = 3, columns: int = 2) -> Game:
     claim = NoisyProjection(columns, epsilon=3.0, delta=1e-5).guarantee.budget
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        made = NoisyProjection(columns, epsilon=3.0, delta=1e-5, noise=noise)
+        transform = NoisyProjection(columns, epsilon=3.0, delta=1e-5, noise=noise)
         if isinstance(noise, Simulation):  # many tables of the same rows, one after another
-            many = np.concatenate(list(made.blocks(np.tile(tables[side], (runs, 1)))))
+            many = np.concatenate(list(transform.blocks(np.tile(tables[side], (runs, 1)))))
             return many.reshape(runs, rows * columns)
-        return np.array([np.concatenate(list(made.blocks(tables[side]))).ravel() for _ in range(runs)])
+        return np.array([np.concatenate(list(transform.blocks(tables[side]))).ravel() for _ in range(runs)])
 
     about = f"the noisy projection of {rows} rows in {columns} dimensions, one row moved by 1; the whole table"
     return Game("noisy-projection", about, claim, draw)
@@ -76,9 +78,9 @@ def private_answers(queries: int = 4) -> Game:
     claim = compose([mechanism.guarantee] * queries).budget
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        told: list[float] = []
-        while len(told) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
-            some = min(1000, runs * queries - len(told))
+        values: list[float] = []
+        while len(values) < runs * queries:  # every row is answered with noise of its own: one curator, many runs
+            some = min(1000, runs * queries - len(values))
             rows = np.arange(2.0 * some).reshape(some, 2)
             terms: Json = {"epsilon": 1.0, "delta": 1e-5, "answers": answers, "queries": some}
             # the one record decides about every row; clipped to the two ends
@@ -88,8 +90,8 @@ def private_answers(queries: int = 4) -> Game:
                 for result in curator.ask_all([("audit", f"request-{row}", [row]) for row in range(some)]):
                     if isinstance(result, Exception):
                         raise result
-                    told.append(float(result[0].value or 0.0))
-        return np.array(told).reshape(runs, queries)
+                    values.append(float(result[0].value or 0.0))
+        return np.array(values).reshape(runs, queries)
 
     about = (
         f"{queries} private answers of a curator whose evaluation of every row depends on one record: none can be "
@@ -118,16 +120,16 @@ def dp_sgd() -> Game:
     params = {"epochs": 4, "lot": 8, "rate": 1e-3, "variance": 4.0, "clip": 1.0}
     X = np.zeros((8, 1))
     X[0] = 1e3
-    made = [
+    trainers = [
         LogisticSGD(X, np.r_[side, np.zeros(7)].astype(int), X, np.r_[0, np.ones(7)], classes=(0, 1)) for side in (0, 1)
     ]
-    budget = Budget.approximate(float(made[0].epsilons([params], 1e-2)[0]), 1e-2)
+    budget = Budget.approximate(float(trainers[0].epsilons([params], 1e-2)[0]), 1e-2)
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
         if isinstance(noise, Simulation):  # many models in one pass, with fast noise
             seeds = noise.generator.integers(2**31, size=runs).tolist()
-            return np.asarray(made[side].train(params, seeds).reveal(), float)
-        return np.array([train_once(params, X, made[side].examples.y, noise) for _ in range(runs)])
+            return np.asarray(trainers[side].train(params, seeds).reveal(), float)
+        return np.array([train_once(params, X, trainers[side].examples.y, noise) for _ in range(runs)])
 
     about = (
         "4 steps of DP-SGD with all 8 records in every lot; the label of one record with a clipped gradient is turned"
