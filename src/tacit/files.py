@@ -70,7 +70,7 @@ def flush_folder(path: Path) -> None:
 
 
 def read_json(path: str | Path, what: str) -> Any:
-    """The JSON document in a file that a person named, whoever wrote it; BadInput says why it is no ``what``."""
+    """The JSON document in a file that a person named; BadInput says why it is no ``what``."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # text that is none, numbers or depths beyond all measure

@@ -48,7 +48,7 @@ def release(descriptor: int) -> None:
 
 @contextmanager
 def lock_briefly(descriptor: int, patience: float = 1.0) -> Iterator[bool]:
-    """Hold an open file for a moment; False if whoever has it, stopped perhaps, does not let go for a second."""
+    """Hold an open file for a moment; False if its holder, stopped perhaps, keeps it for a second."""
     import fcntl
 
     end, held = time.monotonic() + patience, False
@@ -70,7 +70,7 @@ def in_turns(paths: Sequence[Path], patience: float = 0.1) -> Iterator[Callable[
     """Let no more processes of this machine through at once than there are lock files, where many want the same.
 
     For speed alone: they would all wait at a lock further on, be woken one by one, and find their caches cold. Nothing
-    may depend on it: whoever has waited for ``patience`` goes through as well, and so does everybody where no file can
+    may depend on it: a process that has waited for ``patience`` goes on, and so does everybody where no file can
     be made. What is yielded leaves before the end.
     """
     import fcntl

@@ -15,11 +15,11 @@ from tacit.errors import PrivacyWarning
 from tacit.integrations.sklearn import PrivateSearchCV
 from tacit.integrations.table import TableObjective, table_objective
 from tacit.integrations.table_facts import (
-    Giveaway,
     Identifier,
+    TargetLeak,
     TaskUnclear,
-    find_giveaways,
     find_identifiers,
+    find_target_leaks,
     judge_task,
 )
 from tacit.privacy.guarantee import Budget
@@ -167,12 +167,12 @@ def test_a_column_that_is_known_only_afterwards_is_remarked_on() -> None:
     late = rng.random(400) < 0.3
     table = pd.DataFrame({"age": rng.integers(18, 90, 400), "status": np.where(late, "lost", "paid"), "late": late * 1})
     table["fee"] = np.where(late, rng.uniform(5, 50, 400), 0.0)
-    found = table_objective(table, "late", "linear").giveaways
+    found = table_objective(table, "late", "linear").target_leaks
     assert [g.name for g in found] == ["status", "fee"]
     assert "--drop status" in found[0].remark("late")
-    assert Giveaway("loan status", 1.0).remark("late").endswith("--drop 'loan status'")
+    assert TargetLeak("loan status", 1.0).remark("late").endswith("--drop 'loan status'")
     rare = np.arange(200) < 1  # whatever is said, nearly all are right
-    assert find_giveaways([Column("x")], [np.arange(200.0)], rare) == ()
+    assert find_target_leaks([Column("x")], [np.arange(200.0)], rare) == ()
 
 
 def test_amounts_of_which_many_have_none_are_no_identifiers() -> None:

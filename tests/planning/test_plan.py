@@ -80,7 +80,7 @@ def test_kusners_sensitivity_is_that_of_a_run() -> None:
         release = tacit.tune(
             losses, SPACE, **FACTS, budget=ONE, method="kusner1", prior_scale=_prior_scale(case), **simulated()
         )
-    told = kusner.foresee_choice(case)
+    told = kusner.preview_choice(case)
     assert told.sensitivity == pytest.approx(release.value.details["choice_sensitivity"], rel=1e-12)
     assert told.score_noise == pytest.approx(release.value.deviation, rel=1e-2)  # the candidates are other ones
 
@@ -93,7 +93,7 @@ def _prior_scale(case: Any) -> float:
 
 def test_at_epsilon_one_kusner_is_told_to_choose_blindly() -> None:
     row = made(records=1_000_000)["kusner1"]
-    told = kusner.foresee_choice(made(records=1_000_000).case)
+    told = kusner.preview_choice(made(records=1_000_000).case)
     assert row.guarantee.kind == "conditional"
     assert row.refused
     assert told.off_uniform < 0.014  # of probability, whatever the number of records
@@ -120,7 +120,7 @@ def test_the_choice_is_as_near_to_uniform_as_its_probabilities_say() -> None:
     assert np.abs(np.array(apart) - exact).max() < 0.03
     whole = np.exp(f / scale)
     mean = float((0.5 * np.abs(whole / whole.sum(axis=0) - 1 / 8).sum(axis=0)).mean())
-    assert kusner.foresee_choice(case).off_uniform == pytest.approx(mean)
+    assert kusner.preview_choice(case).off_uniform == pytest.approx(mean)
 
 
 @each(

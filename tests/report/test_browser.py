@@ -34,7 +34,7 @@ from report_parts import (
     trained,
 )
 
-from tacit.outsource.curator.page import Standing, study_page
+from tacit.outsource.curator.page import StudyStatus, study_page
 from tacit.page import Page
 from tacit.report.choose import ledger_page
 from tacit.report.dashboard import Dashboard, Runs
@@ -95,7 +95,7 @@ def pages(folder: Path) -> dict[str, Page]:
         "fronts": front_page.page([front(), front("linear SVM", -0.03)]),
         "audits": audit_page.page(audits()),
         "attack": audit_page.attack_page(attacked()),
-        "outsourced": study_page(Standing.of_folder(curator(folder / "curator"))),
+        "outsourced": study_page(StudyStatus.of_folder(curator(folder / "curator"))),
         "search": search_page(searching()),
         "ledger": ledger_page(charged(folder / "ledger.db")),
         "index": Runs([laid_out(folder / "runs")]).index(),

@@ -1,4 +1,4 @@
-"""One run, many canaries: a membership-style audit of a whole run, for methods too dear to run a thousand times.
+"""One run, many canaries: a membership-style audit of a whole run, for methods too expensive to run a thousand times.
 
 Each of m canaries is put into the data in one of two forms, by a fair coin. The run is made once; the attacker guesses
 the coins from its output, abstaining where unsure. If the run is (epsilon, delta)-DP for one record replaced, few

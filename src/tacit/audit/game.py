@@ -121,7 +121,7 @@ class Audit:
             lines.append("That is more than was claimed: the mechanism, or its claim, is wrong.")
         if self.separated:
             lines.append(
-                "Every output told the two data sets apart: the bound is all that so many runs can show, and grows "
+                "Every output distinguished the two data sets: the bound is all that so many runs can show, and grows "
                 "with their number."
             )
         return lines + [f"Conditional: {self.conditional}."] * bool(self.conditional)

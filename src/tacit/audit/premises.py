@@ -1,7 +1,7 @@
 """Does each loss depend on its own record alone? Replace single records, and see whether another loss moves.
 
-Every promise of tacit about an objective presupposes it, whatever the data are: if all losses looked at all records,
-one record could move them all. A counterexample is told by its index, never by what a record holds.
+Every guarantee of tacit about an objective assumes it, whatever the data are: if all losses looked at all records,
+one record could move them all. A counterexample is named by its index, never by what a record holds.
 """
 
 from __future__ import annotations

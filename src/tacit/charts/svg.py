@@ -1,6 +1,6 @@
 """The pieces of a chart: paper, scales, axes, marks, a legend.
 
-Colours are those of Okabe and Ito, told apart by every kind of colour vision; lines differ by dash and mark too.
+Colours are those of Okabe and Ito, distinguishable by every kind of colour vision; lines differ by dash and mark too.
 """
 
 from __future__ import annotations

@@ -142,12 +142,12 @@ def grant_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a modeler a token, told once and kept as a hash. A running service knows it at once.
+    """Give a modeler a token, shown once and kept as a hash. A running service knows it at once.
 
     Example: tacit curator grant alice --state loans --for 14d --out alice.token
     """
     with ExitStack() as stack:
-        file = stack.enter_context(_new_file(out)) if out is not None else None  # first: a token is told once
+        file = stack.enter_context(_new_file(out)) if out is not None else None  # first: a token is shown once
         known = stack.enter_context(_tokens(state))
         token = known.grant(name, lasts=None if lasts == "ever" else parse_duration(lasts))
         until = next(g.expires for g in known.grants() if g.name == name)
@@ -265,7 +265,7 @@ def _is_published(state: str) -> bool:
 
 def _show_preview(names: list[str], terms: Json, transform: str, yes: bool, quiet: bool, as_json: bool) -> None:
     """Say what noise there will be, and refuse what nobody wants, or ask: a table is published once."""
-    from tacit.outsource.curator.preview import preview, refuse_loud_answers, refuse_no_scale
+    from tacit.outsource.curator.preview import preview, refuse_excessive_noise, refuse_no_scale
 
     seen = preview(names, **{**terms, "dimensions": terms["dimensions"] if transform == "noisy" else None})
     for text in seen.remarks[transform != "noisy" :]:
@@ -273,7 +273,7 @@ def _show_preview(names: list[str], terms: Json, transform: str, yes: bool, quie
     try:
         if terms["scale"] is None:
             refuse_no_scale(names, yes)
-        refuse_loud_answers(seen, yes)
+        refuse_excessive_noise(seen, yes)
     except BadInput as refusal:
         if as_json or not sys.stdin.isatty():
             raise

@@ -76,7 +76,7 @@ def init_command(
     extra("fastapi", "service", "serving")
     from tacit.cli.curator_folder import CERTIFICATE, KEY, StudyFolder, shorten
     from tacit.outsource.curator.certificate import host_name
-    from tacit.outsource.curator.preview import LOUD, preview, refuse_loud_answers
+    from tacit.outsource.curator.preview import EXCESSIVE, preview, refuse_excessive_noise
 
     good_for = None if lasts == "ever" else parse_duration(lasts)
     host, private = host_name(host), answers.private()
@@ -92,7 +92,7 @@ def init_command(
     e = ask("epsilon", "Epsilon of the table", 3.0, epsilon, lambda v: positive("epsilon", read_float(v)))
     terms = replace(published, scale=scale).terms(e, len(table))
     seen = preview(names, **terms, answers=private, queries=queries)
-    refuse_loud_answers(seen, yes)
+    refuse_excessive_noise(seen, yes)
 
     here = folder.expanduser().absolute()
     paid = {"ledger": ledger or str(here / "ledger.db"), "ledger-name": ledger_name or path.stem}
@@ -100,7 +100,7 @@ def init_command(
     tried |= {"delta": terms["delta"], **{k: v for k, v in given_values(answers).items() if k != "charged"}}
     serve = {**tried, "evaluate": how, "queries": queries, "state": state or str(here), **paid, "port": network.port}
     serve |= {"charged": answers.charged} if private is not None else {}
-    serve |= {"yes": True} if seen.answer_noise > LOUD * seen.answer_width else {}  # it was accepted here
+    serve |= {"yes": True} if seen.answer_noise > EXCESSIVE * seen.answer_width else {}  # it was accepted here
     serve |= _listen(host, network, here)
     place = {"state": serve["state"]}
     tables = {"curator.serve": serve, "curator.try": {**tried, "queries": min(queries, 50)}}

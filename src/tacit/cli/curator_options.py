@@ -51,7 +51,7 @@ class PublishOptions:
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """How answers are protected; without bounds they are told as they are."""
+    """How answers are protected; without bounds they are given as they are."""
 
     TITLE: ClassVar = "Answers"
 

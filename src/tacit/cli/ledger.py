@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 COMPOSITIONS, NAMES = ("any", "gdp", "zcdp", "basic"), ("record", "person")
 KINDS = {
     "any": "every kind of release, while any of three ways of adding them up holds",
-    "gdp": "tunings (squares of mu add); others dearly or not",
-    "zcdp": "tunings and zCDP (rhos add); others dearly or not",
+    "gdp": "tunings (squares of mu add); others at a high cost or not at all",
+    "zcdp": "tunings and zCDP (rhos add); others at a high cost or not at all",
     "basic": "every kind of release; epsilons and deltas add",
 }
 ledger = Verbs(help="The privacy budget of a data set.", **PLAIN)

@@ -181,7 +181,7 @@ def pareto_command(
     with ExitStack() as stack:
         stack.enter_context(explain_stop(leftovers))
         folder = stack.enter_context(lock_folder(out)) if out is not None else None
-        held = folder is not None and storage is None  # then whoever left trials running is gone
+        held = folder is not None and storage is None  # then the process that left trials running is gone
         pool = stack.enter_context(engine.pool())
         paid = stack.enter_context(ledger.open())
         front = discover(

@@ -163,7 +163,7 @@ def remarks_on_table(function: Any, table: TableOptions, method: Method, budget:
 
     pure = method.notions[:1] == ("pure",)
     names = [name.remark(budget, pure=pure, ask_person=table.person is None) for name in function.identifiers]
-    leaks = [leak.remark(str(table.target)) for leak in function.giveaways]
+    leaks = [leak.remark(str(table.target)) for leak in function.target_leaks]
     whose = PROTECTED if table.person is None else PERSONS
     return [whose, *function.describe(), function.baseline(), *names, *leaks]
 

@@ -37,7 +37,7 @@ def sign_command(
         if certificate is not None or signing_key is not None:
             raise BadInput("--new-key makes a key and signs nothing; sign in a second call, with --signing-key")
         secret, public = make_key(new_key)
-        text = f"{secret} signs: keep it secret\n{public} checks: hand it to whoever verifies"
+        text = f"{secret} signs: keep it secret\n{public} checks: hand it to those who verify"
         return print_result({"private": str(secret), "public": str(public)}, as_json, text)
     if certificate is None or signing_key is None:
         raise BadInput("give a certificate and --signing-key FILE; to make a key: tacit sign --new-key curator.key")

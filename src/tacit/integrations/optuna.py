@@ -132,7 +132,7 @@ class PrivateObjective:
 
     @property
     def noise_scale(self) -> float:
-        """Standard deviation of the noise on each value: what a sampler that knows its noise is told."""
+        """Standard deviation of the noise on each value: what a sampler that knows its noise needs."""
         return self.terms.mechanism(self.noise).scale
 
     def sampler(self, *, seed: int | None = None) -> KnownNoiseSampler:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 PROTECTS = (
     "PROTECTED: the {hidden} replaced. NOT PROTECTED: the {seen} training rows, on which "
-    "best_estimator_ was trained; whoever sees it or its predictions may learn about them."
+    "best_estimator_ was trained; anyone who sees it or its predictions may learn about them."
 )
 OF_PERSONS = "persons whose rows validate, one person with all their rows"
 

@@ -86,7 +86,7 @@ class Losses:
     def __call__(self, params: Mapping[str, Any]) -> Array:
         try:
             fitted = self.fit(params)
-        except Exception as error:  # told in full: it comes from training rows alone
+        except Exception as error:  # in full: it comes from training rows alone
             text = f"{type(error).__name__}: {error}"
             warnings.warn(f"{params} cannot be fitted and count as the worst. {text}", FitFailedWarning, stacklevel=2)
             return np.full(self.facts.records, np.nan)

@@ -31,7 +31,7 @@ from tacit.data.table import Table
 from tacit.data.units import Persons
 from tacit.errors import BadInput, choice, count, refuse_short_memory
 from tacit.integrations.predictions import check_estimator, predict_for
-from tacit.integrations.table_facts import Giveaway, Identifier, find_giveaways, find_identifiers, judge_task
+from tacit.integrations.table_facts import Identifier, TargetLeak, find_identifiers, find_target_leaks, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.objective import LossFacts
 from tacit.space import Params, Space
@@ -65,7 +65,7 @@ class TableObjective:
     owners: Rows | None = None
     train_owners: Rows | None = None
     identifiers: tuple[Identifier, ...] = ()
-    giveaways: tuple[Giveaway, ...] = ()
+    target_leaks: tuple[TargetLeak, ...] = ()
     left_out: tuple[str, ...] = ()
     data: DataIdentity | None = None
 
@@ -250,7 +250,7 @@ def table_objective(
         held,
         _renumber(whose),
         find_identifiers(known.columns, cells),
-        find_giveaways(known.columns, cells, here[0]) if kind == "classification" else (),
+        find_target_leaks(known.columns, cells, here[0]) if kind == "classification" else (),
         tuple(drop),
         data=None
         if name is None

@@ -126,7 +126,7 @@ def find_identifiers(columns: Sequence[Column], cells: Sequence[Any]) -> tuple[I
 
 
 @dataclass(frozen=True)
-class Giveaway:
+class TargetLeak:
     """A column that alone tells the target of nearly all training rows: often known only after it."""
 
     name: str
@@ -139,14 +139,14 @@ class Giveaway:
         )
 
 
-def find_giveaways(columns: Sequence[Column], cells: Sequence[Any], labels: Any) -> tuple[Giveaway, ...]:
+def find_target_leaks(columns: Sequence[Column], cells: Sequence[Any], labels: Any) -> tuple[TargetLeak, ...]:
     """Columns by which a small tree tells the classes of nearly all training rows, where no class has them all."""
     few = np.random.default_rng(0).permutation(len(labels))[:ROWS_LOOKED_AT]
     classes, counts = np.unique(labels[few], return_counts=True)
     if len(classes) < 2 or len(few) < 5 * LEAST_NAMES or counts.max() > CLEAR * len(few):
         return ()
     Tree = extra("sklearn.tree", "sklearn", "tuning on a table").DecisionTreeClassifier
-    columns_found = []
+    leaks = []
     for column, held in zip(columns, cells, strict=True):
         if column.kind not in ("number", "category"):
             continue
@@ -154,5 +154,5 @@ def find_giveaways(columns: Sequence[Column], cells: Sequence[Any], labels: Any)
         values[~np.isfinite(values)] = np.nan
         share = float(Tree(max_depth=DEEP, random_state=0).fit(values, labels[few]).score(values, labels[few]))
         if share > CLEAR:
-            columns_found.append(Giveaway(column.name, share))
-    return tuple(columns_found)
+            leaks.append(TargetLeak(column.name, share))
+    return tuple(leaks)

@@ -113,8 +113,8 @@ class TableShards(Shards):
         return self.sample.identifiers
 
     @property
-    def giveaways(self) -> Any:
-        return self.sample.giveaways
+    def target_leaks(self) -> Any:
+        return self.sample.target_leaks
 
     @property
     def space(self) -> Space:

@@ -34,8 +34,8 @@ def regret(method: str, landscape: str, *, dimensions: int, trials: int, noise: 
 
     Edges. Outside the table the nearest cell answers, and ``outside`` says so. Never falls as the noise grows.
 
-    >>> quiet, loud = (regret("observed", "one valley", dimensions=3, trials=30, noise=x) for x in (0.01, 0.5))
-    >>> quiet.mean < loud.mean
+    >>> little, much = (regret("observed", "one valley", dimensions=3, trials=30, noise=x) for x in (0.01, 0.5))
+    >>> little.mean < much.mean
     True
     """
     mine = [key for key in _curves() if key[:2] == (method, landscape)]

@@ -8,7 +8,7 @@ How fast real answers change is not known, and it decides what is found: two len
 for both. The spread, not the width: one far row would make all answers smooth where the other rows are.
 
 No answer of the private rows is looked at, nothing is drawn for release, nothing is charged. ``made_up_rows`` takes
-public numbers alone. With the rows themselves the figures depend on them: they are for whoever may see the rows.
+public numbers alone. With the rows themselves the figures depend on them: they are for people who may see the rows.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def try_out(
     usable = np.flatnonzero(widths > 0)
     lengths = [positive("smooth", s) for s in (smooth if isinstance(smooth, Sequence) else [smooth])]
     asked = min(count("queries", queries), n)
-    loud = 0.0 if answers is None else 1.0 / answers.budget.mu()
+    answer_noise = 0.0 if answers is None else 1.0 / answers.budget.mu()
     outcomes = []
     for k, length in itertools.product(ks, lengths):
         cells = np.empty((3, count("surfaces", surfaces), 3))  # how, surface, what of it
@@ -204,10 +204,10 @@ def try_out(
             f = _surface(scaled[:, chosen] / (length * spreads[chosen]), generator)
             Z = np.concatenate(list(projection.blocks(X)))
             for how, (table, noise) in enumerate(((Z, projection.scale_of_noise), (scaled, 0.0))):
-                source = _MadeUp(table, f, noise, projection, loud if how == 0 else 0.0, generator)
+                source = _MadeUp(table, f, noise, projection, answer_noise if how == 0 else 0.0, generator)
                 row = _find(source, asked, batch, int(generator.integers(2**31)))
                 cells[how, at] = _score(f, np.array([row]))
-            cells[2, at] = _score(f, _random_rows(f, asked, loud, generator))
+            cells[2, at] = _score(f, _random_rows(f, asked, answer_noise, generator))
             if progress:
                 progress()
         over = cells[0, :, 0] - cells[2, :, 0]
@@ -217,7 +217,9 @@ def try_out(
         outcomes.append(Outcome(k, length, scores[0], scores[1], scores[2], float(over.mean()), error, *ends))
     rank = largest_rank(smallest_singular_value(scaled), epsilon=epsilon, delta=delta)
     shares = tuple(float(projection.scale_of_noise / w) if w > 0 else math.inf for w in widths)
-    return TableTrial(n, d, asked, projection.scale_of_noise, shares, loud, surfaces, batch, rank, tuple(outcomes))
+    return TableTrial(
+        n, d, asked, projection.scale_of_noise, shares, answer_noise, surfaces, batch, rank, tuple(outcomes)
+    )
 
 
 def _find(source: _MadeUp, queries: int, batch: int, seed: int) -> int:
@@ -240,13 +242,13 @@ class _MadeUp:
     """A source for a modeler: a table, and answers that nobody has to protect."""
 
     def __init__(
-        self, table: Table, values: Array, noise: float, made: NoisyProjection, loud: float, generator: Any
+        self, table: Table, values: Array, noise: float, made: NoisyProjection, answer_noise: float, generator: Any
     ) -> None:
-        self._table, self._values, self._loud, self._generator = table, values, loud, generator
+        self._table, self._values, self._answer_noise, self._generator = table, values, answer_noise, generator
         none = Guarantee.none("made-up answers, for planning", "a row that was made up")
         n, r = table.shape
         about = made.about() if r == made.dimensions else {}
-        self._terms = Published("made-up", n, r, "noisy", noise, loud, n, none, none, "", about=about)
+        self._terms = Published("made-up", n, r, "noisy", noise, answer_noise, n, none, none, "", about=about)
 
     def published(self) -> Published:
         return self._terms
@@ -258,7 +260,9 @@ class _MadeUp:
         return []
 
     def ask(self, rows: Sequence[int], *, request: str) -> list[Answer]:
-        noise = self._generator.normal(0.0, self._loud, len(rows)) if self._loud else np.zeros(len(rows))
+        noise = (
+            self._generator.normal(0.0, self._answer_noise, len(rows)) if self._answer_noise else np.zeros(len(rows))
+        )
         return [Answer(row, float(self._values[row] + e)) for row, e in zip(rows, noise, strict=True)]
 
 
@@ -280,10 +284,12 @@ def _score(f: Array, rows: npt.NDArray[np.int64]) -> tuple[float, float, float]:
     return float(gain.mean()), float(np.median(ranks)), float((ranks == 1).mean())
 
 
-def _random_rows(f: Array, queries: int, loud: float, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+def _random_rows(f: Array, queries: int, answer_noise: float, generator: np.random.Generator) -> npt.NDArray[np.int64]:
     """The row with the best answer of as many random rows, several times over."""
     best_rows = []
     for _ in range(PICKS):
         rows = generator.choice(len(f), queries, replace=False)
-        best_rows.append(rows[np.argmax(f[rows] + (generator.normal(0.0, loud, queries) if loud else 0.0))])
+        best_rows.append(
+            rows[np.argmax(f[rows] + (generator.normal(0.0, answer_noise, queries) if answer_noise else 0.0))]
+        )
     return np.array(best_rows)

@@ -3,9 +3,9 @@
     P, Q     what a mechanism puts out on two neighbouring data sets
     H(x)     its hockey-stick divergence at x = e^epsilon: delta at epsilon (see profiles)
     D_a      its Rényi divergence of order a > 1:  log E_Q[(P/Q)^a] / (a - 1)
-    d        ``delta``, the probability of an event that is given up: with it everything is told, else (P', Q') is seen
+    d        ``delta``, the probability of an event that is given up: with it all is revealed, else (P', Q') is seen
 
-(epsilon, delta) at one point of a profile is dear in every filter but basic, which adds epsilons. A mechanism that
+(epsilon, delta) at one point of a profile is expensive in every filter but basic, which adds epsilons. A mechanism that
 knows its whole profile says more: that of (P', Q') is max((1 - x)_+, (H - d) / (1 - d)), and
 
     E_Q'[(P'/Q')^a] = 1 + a (a - 1) (integral of e^((a - 1) e) H'(e^e) + e^(-a e) H'_reversed(e^e) over e > 0),

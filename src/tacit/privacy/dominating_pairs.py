@@ -1,4 +1,4 @@
-"""The dominating pair of one noisy sum over a random lot: its profile in closed form, and its mass between knots.
+"""The dominating pair of one noisy sum over a random batch: its profile in closed form, and its mass between knots.
 
     q      sampling rate, lot / records                 s     standard deviation of the noise, in units named below
     P, Q   the dominating pair of one step              x     e^loss, the likelihood ratio P/Q; under Q, E[x] <= 1

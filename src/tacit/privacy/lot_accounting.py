@@ -1,6 +1,6 @@
-"""Tight epsilons, profiles and noise of training by noisy sums over random lots.
+"""Tight epsilons, profiles and noise of training by noisy sums over random batches ("lots" in Abadi et al. 2016).
 
-``noise`` has one meaning everywhere: the standard deviation of the Gaussian noise on the *sum* of a lot's clipped
+``noise`` has one meaning everywhere: the standard deviation of the Gaussian noise on the *sum* of a batch's clipped
 gradients, over the sensitivity of that sum, the most that one unit of privacy moves it: 2 x clip if one record is
 replaced, clip if one is added or removed. It is DPareto's sigma with adjacency="replace_one", and Opacus's
 noise_multiplier with adjacency="add_remove".
@@ -33,13 +33,13 @@ LABELS = {  # of axes: epsilons of different pairs are different quantities
 
 
 def pair_name(sampling: str, adjacency: str) -> str:
-    """The dominating pair of a way to draw lots under a neighbour relation."""
+    """The dominating pair of a way to draw batches under a neighbour relation."""
     choice("sampling", sampling, SAMPLINGS)
     choice("adjacency", adjacency, ADJACENCIES)
     if (sampling, adjacency) == ("without_replacement", "add_remove"):
         raise GuaranteeError(
-            "lots of a fixed size are accounted for one record replaced: use adjacency='replace_one', or "
-            "sampling='poisson' if that is how lots are drawn. No epsilon was computed."
+            "batches of a fixed size are accounted for one record replaced: use adjacency='replace_one', or "
+            "sampling='poisson' if that is how batches are drawn. No epsilon was computed."
         )
     return f"{sampling}/{adjacency}"
 
@@ -54,12 +54,12 @@ def epsilon(
     sampling: str = "without_replacement",
     adjacency: str = "replace_one",
 ) -> float | Floats:
-    """Epsilon at delta of ``steps`` noisy sums over random lots, as small as is known; the arguments broadcast.
+    """Epsilon at delta of ``steps`` noisy sums over random batches, as small as is known; the arguments broadcast.
 
     ``noise``: standard deviation of the noise on the sum, over the sensitivity of the sum (2 x clip if one record is
-    replaced, clip if one is added or removed). ``lot``: its size; with Poisson lots its expected size.
+    replaced, clip if one is added or removed). ``lot``: its size; with Poisson batches its expected size.
 
-    Guarantee: (epsilon, delta) for the whole sequence of sums, any data; never below the true value. Lots are drawn
+    Guarantee: (epsilon, delta) for the whole sequence of sums, any data; never below the true value. Batches are drawn
         afresh, in secret, at each step; the number of records is public.
     Follows: the dominating pair of one step (Balle, Barthe, Gaboardi 2018; Zhu, Dong, Wang 2022), composed as a privacy
         loss distribution (docs/proofs/subsampled-gaussian.md); plain Gaussian composition where that is less.
@@ -106,7 +106,7 @@ def sampled_profile(
     adjacency: str = "replace_one",
     smallest: float = 1e-14,
 ) -> Profile:
-    """Delta at every epsilon of ``steps`` noisy sums over random lots; exact to a few in 1,000 down to ``smallest``.
+    """Delta at every epsilon of ``steps`` noisy sums over random batches; exact to a few in 1,000 down to ``smallest``.
 
     >>> training = sampled_profile(noise=1.0, records=40_000, lot=128, steps=6_250)
     >>> training.delta([0.0, 1.0, 2.0]).round(4).tolist()

@@ -1,4 +1,4 @@
-"""The least noise that keeps training by random lots within an epsilon, or below a whole profile.
+"""The least noise that keeps training by random batches within an epsilon, or below a whole profile.
 
 ``noise`` is what it is in tacit.privacy.lot_accounting: in units of the sensitivity of the sum.
 """

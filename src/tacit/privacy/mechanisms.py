@@ -39,7 +39,7 @@ class Mechanism(Generic[T]):
     guarantee: Guarantee  # set last
     noise: Source
     scale: float
-    premises: tuple[str, ...] = (DECLARED,)  # what it presupposes of the code that hands it a value
+    premises: tuple[str, ...] = (DECLARED,)  # what it assumes of the code that hands it a value
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._refuse_change()

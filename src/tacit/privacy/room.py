@@ -1,6 +1,6 @@
 """What a ledger has left, in words a person can use: what each kind of release could still cost.
 
-An amount of a currency means nothing to who wants to tune a model. So what is left is told as the largest release of
+An amount of a currency means nothing to who wants to tune a model. So what is left is stated as the largest release of
 each kind that would be taken now, and how many more there could be like the last ones.
 """
 

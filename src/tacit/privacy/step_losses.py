@@ -1,4 +1,4 @@
-"""One noisy sum over a random lot as a discrete privacy loss: two discrete pairs, one on either side of the true one.
+"""One noisy sum over a random batch as a discrete privacy loss: two discrete pairs, one on either side of the true one.
 
     q      sampling rate                        s     noise over the distance between the Gaussians of the pair
     P, Q   the dominating pair of one step (tacit.privacy.dominating_pairs)

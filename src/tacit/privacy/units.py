@@ -1,7 +1,7 @@
 """Units of privacy: the change of the data that a guarantee is about, and which of them one ledger counts together.
 
 A release protects the records of one part: a tuning its validation rows, a front its test rows, a training every row of
-its table. Whoever replaces a record may count on the releases that protect it, and on no other. So releases of two
+its table. A replaced record may count on the releases that protect it, and on no other. So releases of two
 units count together only for changes that both are about.
 """
 

@@ -43,9 +43,9 @@ def page_of(subject: Subject, *, private: bool = False, ledger: str | None = Non
     if subject.kind == "attack":
         return audit_page.attack_page(subject.document)
     if subject.kind == "curator":
-        from tacit.outsource.curator.page import Standing, study_page
+        from tacit.outsource.curator.page import StudyStatus, study_page
 
-        return study_page(Standing.of_folder(subject.path), private=private)
+        return study_page(StudyStatus.of_folder(subject.path), private=private)
     if subject.kind == "ledger":
         return ledger_page(subject.document or str(subject.path))
     return unfinished_page(subject, private=private, ledger=ledger)
@@ -145,7 +145,7 @@ def _front(subject: Subject) -> Front:
 
 
 def _rename_alike(fronts: Sequence[tuple[Subject, Front]]) -> list[Front]:
-    """Fronts of one name are told apart by their folders."""
+    """Fronts of one name are distinguished by their folders."""
     many = Counter(front.name for _, front in fronts)
     return [
         replace(front, name=f"{front.name} ({subject.folder.resolve().name})") if many[front.name] > 1 else front

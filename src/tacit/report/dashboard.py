@@ -1,4 +1,4 @@
-"""`tacit dashboard`: the pages of runs while they run. Read-only, on this machine unless told otherwise.
+"""`tacit dashboard`: the pages of runs while they run. Read-only, on this machine alone by default.
 
     GET /                the runs that are there          GET /index.json       the same, for the page to follow
     GET /run/ID          the page of one                  GET /run/ID.json
@@ -30,9 +30,9 @@ from urllib.parse import parse_qs, urlsplit
 from markupsafe import Markup, escape
 
 from tacit.errors import BadInput, TacitError
+from tacit.methods.tuned import Tuned
 from tacit.page import Page, asset, policy, render_parts
 from tacit.report.choose import page_of, progress_words, unfinished_page
-from tacit.report.standing import show_left, show_score
 from tacit.report.subjects import UNFINISHED, Subject, find_subjects
 
 MOST, SECONDS = 64, 30.0  # connections at once, and how long one may take altogether
@@ -82,7 +82,7 @@ class Runs:
         return list(seen.values())
 
     def page(self, run: str) -> Page | None:
-        """The page of a run, or None. What cannot be read now is told on the page and tried again."""
+        """The page of a run, or None. What cannot be read now is named on the page and tried again."""
         one = next((r for r in self.list_runs() if r.id == run), None)
         if one is None:
             return None
@@ -121,10 +121,10 @@ class Runs:
         link = Markup('<a href="run/{}">{}</a>').format(run.id, run.subject.home)
         try:
             when = "" if run.id == "ledger" else datetime.fromtimestamp(run.changed).strftime("%Y-%m-%d %H:%M:%S")
-            standing = [self._how_far(run), show_score(run.subject), when, show_left(run.subject)]
+            columns = [self._how_far(run), _show_score(run.subject), when, _show_left(run.subject)]
         except Exception:  # whatever a file holds, the others are shown
-            standing = ["not readable now", "", "", ""]
-        return [link, WORDS[run.subject.kind], *standing]
+            columns = ["not readable now", "", "", ""]
+        return [link, WORDS[run.subject.kind], *columns]
 
     def index(self) -> Page:
         rows = [self._row(run) for run in sorted(self.list_runs(), key=lambda r: -r.changed)]
@@ -138,6 +138,45 @@ class Runs:
 def _notice(title: str, text: str, *, who: str = "") -> Page:
     parts = render_parts("dashboard.html", title=title, who=who, text=text, heads=(), rows=())
     return Page(f"tacit: {title.lower()}", parts, over="tacit · dashboard")
+
+
+def _show_score(subject: Subject) -> str:
+    """The score that a release holds, in its metric; "" where nothing is released yet, or no score."""
+    value = subject.document.get("value") if subject.kind == "release" and isinstance(subject.document, dict) else None
+    if not isinstance(value, dict):
+        return ""
+    try:
+        if "trainer" in value:
+            return f"{value['metric']} {value['score']:.4g}"
+        tuned = Tuned.from_json(value)
+    except (TypeError, KeyError, ValueError):
+        return ""
+    if tuned.score is None:
+        return ""
+    wide = tuned.intervals()
+    return f"{tuned.metric} {tuned.score:.4g}" + (f" ± {wide[0][1]:.2g}" if wide else "")
+
+
+def _show_left(subject: Subject) -> str:
+    """What the ledger has left: now, of a ledger; when it was made, of a release."""
+    if subject.kind == "ledger":
+        return _left_now(subject.document or str(subject.path))
+    about = subject.document.get("about") if isinstance(subject.document, dict) else None
+    left: Any = about.get("left") if isinstance(about, dict) else None
+    return str(left.get("words", "")) if isinstance(left, dict) else ""
+
+
+def _left_now(where: str) -> str:
+    from tacit.privacy.ledger import Ledger
+
+    lines = []
+    try:
+        for name in Ledger.names(where):
+            with Ledger.open(where, name) as ledger:
+                lines.append(f"{name}: {ledger.remaining()} of {ledger.budget}")
+    except TacitError:  # its own page says why
+        return ""
+    return "; ".join(lines)
 
 
 def ledger_file(url: str) -> Path | None:
@@ -235,7 +274,7 @@ class Handler(BaseHTTPRequestHandler):
         about |= {"Allow": "GET"} if status == 405 else {}
         for name, value in about.items():
             self.send_header(name, value)
-        with suppress(ConnectionError):  # whoever asked has left
+        with suppress(ConnectionError):  # the browser has left
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(body)
@@ -280,7 +319,7 @@ class Dashboard(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: whoever asked has left, or was too slow."""
+        """Nothing: the browser has left, or was too slow."""
 
     @property
     def url(self) -> str:

@@ -107,7 +107,7 @@ class Site:
 
 
 def stretch(shared: bytes, question: bytes, pair: str, size: int) -> Any:
-    """``size`` words of 64 bits that whoever has the secret and the question finds too."""
+    """``size`` words of 64 bits that every holder of the secret and the question computes too."""
     ciphers = extra("cryptography.hazmat.primitives.ciphers", "sites", "masks between sites")
     kdf = extra("cryptography.hazmat.primitives.kdf.hkdf", "sites", "masks between sites")
     hashes = extra("cryptography.hazmat.primitives.hashes", "sites", "masks between sites")

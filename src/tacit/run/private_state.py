@@ -150,7 +150,7 @@ class PrivateState:
 
 
 def _digest(name: str, content: bytes, key: bytes = b"") -> bytes:
-    """Of a document; with a key, of a model, which whoever lacks the key cannot make."""
+    """Of a document; with a key, of a model, which cannot be made without the key."""
     named = name.encode() + b"\0" + content
     return hmac.digest(key, b"model\0" + named, "sha256") if key else hashlib.sha256(named).digest()
 

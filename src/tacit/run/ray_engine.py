@@ -2,7 +2,7 @@
 
 A home is a site, a custom resource of its nodes (``ray start --resources '{"site-clinic": 1}'``), or the node that a
 part's block lives on. Actors that die are started again at the same home and asked again, four times a question; what
-they hold is in Ray's store, so a restart loses nothing. An answer counts once, whoever gave it.
+they hold is in Ray's store, so a restart loses nothing. An answer counts once, whichever actor gave it.
 """
 
 from __future__ import annotations

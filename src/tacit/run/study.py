@@ -26,8 +26,8 @@ SEARCH = "tacit:search"
 
 
 def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over: bool = False) -> optuna.Study:
-    """The study of this name, begun if it is new. With ``take_over``, trials that were cut short are closed: whoever
-    ran them is gone."""
+    """The study of this name, begun if it is new. With ``take_over``, trials that were cut short are closed: the
+    process that ran them is gone."""
     logging.getLogger("optuna").setLevel(logging.WARNING)
     if isinstance(storage, str) and storage.startswith("postgresql://"):  # the driver that tacit[postgres] brings
         storage = storage.replace("postgresql://", "postgresql+psycopg://", 1)

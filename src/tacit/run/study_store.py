@@ -103,8 +103,8 @@ class StudyStore:
     def claim(self, trial: Trial, most: int | None) -> None:
         """Of claims that are more than ``most`` together, those of the lowest trials stand; the others are withdrawn.
 
-        Guarantee. Whoever returns has seen at most ``most`` claims after its own was written. Were there more of them,
-        the last to write would have seen them all, since none of those is ever withdrawn.
+        Guarantee. A process that returns has seen at most ``most`` claims after its own was written. Were there more of
+        them, the last to write would have seen them all, since none of those is ever withdrawn.
         Edges. A claim whose process died stays. A lower trial that waits for it gives up after ``PATIENCE`` seconds.
         A trial that was closed before its claim was written draws nothing: who saw it finished does not look again.
         """
@@ -129,14 +129,14 @@ class StudyStore:
                 raise BudgetRefused(f"trial {trial.number} was observed elsewhere; a second look is not paid for")
             if trials is None or most is None or self._count(trials) <= most:
                 return trials
-            # Whoever wrote a claim before this one may have drawn, or see too many as well: its trial will tell.
+            # The writer of a claim before this one may have drawn, or see too many as well: its trial will tell.
             ahead = sum(is_claimed(t) and (t.state.is_finished() or t.number < trial.number) for t in trials)
             if ahead >= most or time.monotonic() > until:
                 raise exhaustion(most)
             time.sleep(PAUSE)
 
     def await_others(self) -> None:
-        """Wait for draws that other processes have claimed and not told yet; once for one whose process died."""
+        """Wait for draws that other processes have claimed and not stored yet; once for one whose process died."""
         while True:
             trials = self.study._thread_local.cached_all_trials = self.study.get_trials(deepcopy=False)
             now, untold = time.monotonic(), [t.number for t in trials if not t.state.is_finished() and is_claimed(t)]
@@ -145,7 +145,7 @@ class StudyStore:
             time.sleep(PAUSE)
 
     def keep(self, trial: Trial, value: Any) -> None:
-        """The value is told to the study by whoever asked for the trial."""
+        """The process that asked for the trial tells the study its value."""
 
 
 def read_trials(study: Study) -> list[FrozenTrial]:

@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.errors import BadInput
-from tacit.outsource.curator.preview import preview, private_answers, refuse_loud_answers, refuse_no_scale
+from tacit.outsource.curator.preview import preview, private_answers, refuse_excessive_noise, refuse_no_scale
 from tacit.outsource.curator.rows import PrivateAnswers
 from tacit.privacy.guarantee import Budget
 
@@ -41,10 +41,10 @@ def test_answers_that_are_noise_are_refused_unless_accepted() -> None:
         preview(["a"], **TERMS, answers=PrivateAnswers((0.0, 10_000.0), Budget.gdp(mu))) for mu in (0.1, 1.0)
     )
     with pytest.raises(BadInput, match=r"noise of standard deviation 1e\+05, on bounds of width 10000.*--yes"):
-        refuse_loud_answers(loud, False)
-    refuse_loud_answers(loud, True)
-    refuse_loud_answers(quiet, False)
-    refuse_loud_answers(preview(["a"], **TERMS), False)
+        refuse_excessive_noise(loud, False)
+    refuse_excessive_noise(loud, True)
+    refuse_excessive_noise(quiet, False)
+    refuse_excessive_noise(preview(["a"], **TERMS), False)
 
 
 def test_private_answers_have_no_noise_by_default() -> None:

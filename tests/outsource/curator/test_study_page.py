@@ -14,7 +14,7 @@ from tacit.outsource.curator.tokens import Tokens
 
 
 def test_a_curators_page_holds_no_exact_answer_and_no_secret(tmp_path: Path) -> None:
-    text = curator_page.study_page(curator_page.Standing.of_folder(curator(tmp_path))).html()
+    text = curator_page.study_page(curator_page.StudyStatus.of_folder(curator(tmp_path))).html()
     exact = {f"{0.4711 + k / 1000:.4g}" for k in range(40)} | {"0.4711"}
     assert not any(value in text for value in exact)
     with Tokens(tmp_path, environment="") as tokens:
@@ -28,7 +28,7 @@ def test_a_curators_page_holds_no_exact_answer_and_no_secret(tmp_path: Path) -> 
 
 
 def test_a_private_page_says_so_first_and_shows_the_answers(tmp_path: Path) -> None:
-    text = curator_page.study_page(curator_page.Standing.of_folder(curator(tmp_path)), private=True).html()
+    text = curator_page.study_page(curator_page.StudyStatus.of_folder(curator(tmp_path)), private=True).html()
     assert "PRIVATE: this page shows exact answers" in text
     assert text.index("PRIVATE:") < text.index("What was published")
     assert "0.4741" in text  # row 3
@@ -36,7 +36,7 @@ def test_a_private_page_says_so_first_and_shows_the_answers(tmp_path: Path) -> N
 
 def test_noisy_answers_are_shown_as_the_modelers_were_told_them(tmp_path: Path) -> None:
     text = curator_page.study_page(
-        curator_page.Standing.of_folder(curator(tmp_path, answers=PrivateAnswers((0.0, 1.0), tacit.Budget.gdp(0.5))))
+        curator_page.StudyStatus.of_folder(curator(tmp_path, answers=PrivateAnswers((0.0, 1.0), tacit.Budget.gdp(0.5))))
     ).html()
     assert "Answers carry their noise" in text
     assert "<svg" in text

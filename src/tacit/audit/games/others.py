@@ -114,7 +114,7 @@ def train_once(params: Params, X: Array, y: Any, noise: Source) -> Array:
 
 
 def dp_sgd() -> Game:
-    """DP-SGD on the whole data set as one lot: the label of one record with a long gradient is turned."""
+    """DP-SGD on the whole data set as one batch: the label of one record with a long gradient is turned."""
     from tacit.training.dp_sgd import LogisticSGD
 
     params = {"epochs": 4, "lot": 8, "rate": 1e-3, "variance": 4.0, "clip": 1.0}
@@ -132,6 +132,6 @@ def dp_sgd() -> Game:
         return np.array([train_once(params, X, trainers[side].examples.y, noise) for _ in range(runs)])
 
     about = (
-        "4 steps of DP-SGD with all 8 records in every lot; the label of one record with a clipped gradient is turned"
+        "4 steps of DP-SGD with all 8 records in every batch; the label of one record with a clipped gradient is turned"
     )
     return Game("dp-sgd", about, budget, draw, runs=20_000, chunk=2000)

@@ -133,8 +133,8 @@ def trained_canaries(canaries: int = 512, epsilon: float = 16.0, delta: float = 
     names = [str(j) for j in range(len(part))]
     schema = Schema.declare(dict.fromkeys(names, (-1, 1)), target="y", labels=["heads", "tails"])
     budget = Budget.approximate(epsilon, delta)
-    # Small steps, so that every residual stays at one half and no canary's gradient is cut or fades; lots of all rows,
-    # since with so many columns the noise of their means would hide every row.
+    # Small steps, so that every residual stays at one half and no canary's gradient is cut or fades; batches of all
+    # rows, since with so many columns the noise of their means would hide every row.
     whole = len(part)
     space = {"epochs": Int(20, 24), "lot": Int(whole - 1, whole), "rate": Float(0.01, 0.02), "clip": Float(0.7, 0.71)}
 

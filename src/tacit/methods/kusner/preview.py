@@ -31,7 +31,7 @@ MOST_GAIN = 20_000_000  # candidates times trials, beyond which the noise of the
 
 
 @dataclass(frozen=True)
-class ChoiceOutlook:
+class ChoicePreview:
     """How Algorithms 1 and 2 would choose: the change it hides and its Gumbel noise, in prior sd."""
 
     sensitivity: float
@@ -53,7 +53,7 @@ def choice_scale(case: PlanInput) -> float:
     return _mechanism(case)[0].scale
 
 
-def foresee_choice(case: PlanInput, algorithm: int = 1) -> ChoiceOutlook:
+def preview_choice(case: PlanInput, algorithm: int = 1) -> ChoicePreview:
     """What the prior says: a draw of it is seen as well as can be, and still hidden by so much noise.
 
     The prior is the one `tacit.tune` has by default, but for its scale: a uniform choice loses the spread.
@@ -66,7 +66,7 @@ def foresee_choice(case: PlanInput, algorithm: int = 1) -> ChoiceOutlook:
     bound = prior.scale * pick.scale * (math.log(case.candidates) + math.log(1 / k.MISS))
     guarantee = state_conditional(p, c, prior, f"Corollaries 1 and {1 + algorithm}", algorithm)
     about = (bound, 1 - (c.delta + k.MISS), guarantee, _score_noise(case, c, prior))
-    return ChoiceOutlook(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
+    return ChoicePreview(pick.sensitivity, pick.scale, lost / uniform, float(apart.mean()), *about)
 
 
 def _mechanism(case: PlanInput) -> tuple[Exponential, k.Constants, FunctionPrior, FiniteSearch]:
@@ -104,7 +104,7 @@ def _model(dimensions: int, candidates: int) -> tuple[list[dict[str, float]], Ar
 
 
 def _preview(case: PlanInput, *, algorithm: int) -> Preview:
-    method, choice = f"kusner{algorithm}", foresee_choice(case, algorithm)
+    method, choice = f"kusner{algorithm}", preview_choice(case, algorithm)
     score, note = None, "chooses as Algorithm 1 does; its score needs the constants A and tau of a function class"
     if algorithm == 1:
         score = choice.score_noise

@@ -42,7 +42,7 @@ NOT_NOW = "the curator cannot answer now; try again"
 class HealthCheck:
     """Whether state, ledger and worker can be used, asked of them at most once a second, by one thread at a time.
 
-    Whoever asks meanwhile hears what was found last, and that it is late if so: a database that hangs does not take
+    A request meanwhile gets the last result, and that it is late if so: a database that hangs does not take
     every thread of the service with it.
     """
 
@@ -81,9 +81,9 @@ def create_app(
     """The service as an ASGI application.
 
     ``rate`` and ``burst`` bound each modeler's requests a second, ``most`` the bytes of a request, ``patience`` the
-    seconds a query waits before the modeler is told to come back. What only the curator may see is shown on
-    ``page_port`` alone, which nobody forwards; without one, to whoever is on this machine and came through no proxy.
-    ``remote`` shows it everywhere, to whoever has the curator's token.
+    seconds a query waits before the modeler is asked to come back. What only the curator may see is shown on
+    ``page_port`` alone, which nobody forwards; without one, to clients on this machine that came through no proxy.
+    ``remote`` shows it everywhere, to every holder of the curator's token.
     """
     app = FastAPI(
         title="tacit curator", version="1", description=ABOUT, docs_url=None, redoc_url=None, redirect_slashes=False
@@ -138,7 +138,7 @@ def create_app(
 
     @app.get("/v1/answers", responses=refusals)
     def answers(request: Request) -> wire.Answers:
-        """All that this modeler was told, oldest first."""
+        """All answers to this modeler, oldest first."""
         return wire.Answers.of(curator.answers(modeler=request.state.who))
 
     @app.post("/v1/queries", response_model=wire.Answers, responses={**refusals, 202: {"model": wire.Pending}})
@@ -176,9 +176,9 @@ def create_app(
     @app.get("/v1/curator/page", responses=refusals)
     def study_parts() -> Json:
         """The parts of the curator's page, as HTML, and whether the study is stopped."""
-        standing = page.Standing.of_service(curator.status(), {g.name: g.standing for g in tokens.grants()})
-        shown = page.study_page(standing)
-        return {"stopped": bool(standing.stopped), "html": "".join(shown.parts.values())}
+        study = page.StudyStatus.of_service(curator.status(), {g.name: g.standing for g in tokens.grants()})
+        shown = page.study_page(study)
+        return {"stopped": bool(study.stopped), "html": "".join(shown.parts.values())}
 
     @app.post("/v1/curator/stop", responses=refusals)
     def stop(wanted: wire.Stop) -> wire.Stop:

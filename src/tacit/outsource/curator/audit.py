@@ -1,7 +1,7 @@
 """Who asked the service for what, and what became of it: in the state's database, bounded, never an answer or a token.
 
-Queries are listed one by one. Everything else is counted by minute: who, what, how it ended, how often. So whoever has
-no token, and asks as often as a network allows, adds a few lines to each write, one a second; what they ask for is
+Queries are listed one by one. Everything else is counted by minute: who, what, how it ended, how often. So a
+client without a token, however often it asks, adds a few lines to each write, one a second; what they ask for is
 named only if the service knows it, since words of their choice would make a line each. What is counted never pushes
 queries out of the log (see State.append_audit).
 """

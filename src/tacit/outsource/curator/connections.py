@@ -1,9 +1,9 @@
 """Connections, before any of them is a request: how many, how many from one address, how long a head may take.
 
-Whoever sends nothing, or a request's head byte by byte, needs no token and costs nothing; so such a connection may not
-cost the service much either. A connection *waits* while no request of it is being answered. Of those that wait there
-are only so many, in all and from one address: the one that has waited longest makes room for a new one, those first
-that never asked for anything. None waits longer than a few seconds.
+A client that sends nothing, or a request's head byte by byte, needs no token and spends nothing; so such a connection
+may not cost the service much either. A connection *waits* while no request of it is being answered. Of those that
+wait there are only so many, in all and from one address: the one that has waited longest makes room for a new one,
+first those that never asked for anything. None waits longer than a few seconds.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Guarded(H11Protocol):
             self.pool.wait(self)
 
     def pause_writing(self) -> None:
-        """Whoever asks for the table and does not read it holds a connection; not for ever."""
+        """A client that asks for the table and does not read it holds a connection; not for ever."""
         super().pause_writing()
         self._watch(self.pool.limits.stalled)
 
@@ -143,7 +143,7 @@ class Guarded(H11Protocol):
         super().connection_lost(exc)
 
     def drop(self) -> None:
-        """Close without a word: whoever is there sent no request, or does not listen."""
+        """Close without a word: the client sent no request, or does not read."""
         self._unwatch()
         self.pool.leave(self)
         self.transport.abort()

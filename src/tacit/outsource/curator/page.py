@@ -29,9 +29,7 @@ from tacit.page.parts import guarantee_part
 
 PRIVATE = "PRIVATE: this page shows exact answers of private rows. Show it only to people who may see the rows"
 SHOWN = "For the curator: names of modelers and numbers of rows. No row's content and no exact answer is on this page"
-NOISY = (
-    "For the curator: names of modelers and numbers of rows. Answers carry their noise, as the modelers were told them"
-)
+NOISY = "For the curator: names of modelers and numbers of rows. Answers carry their noise, as the modelers got them"
 MOST = 500  # exchanges on a page, the latest
 SCRIPT = asset("curator.js")
 HTML = Page(
@@ -46,7 +44,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Standing:
+class StudyStatus:
     """Where a study stands: its terms, how often each modeler asked, the latest exchanges, who may ask."""
 
     terms: Published
@@ -58,7 +56,7 @@ class Standing:
     budget_left: str | None = None
 
     @classmethod
-    def of_service(cls, status: Json, grants: Mapping[str, str]) -> Standing:
+    def of_service(cls, status: Json, grants: Mapping[str, str]) -> StudyStatus:
         """From what a running curator says of itself, without answers."""
         latest = [Exchange(**e) for e in reversed(status["exchanges"])]
         left = status["budget_left"] or "no ledger counts this study"
@@ -67,7 +65,7 @@ class Standing:
         )
 
     @classmethod
-    def of_folder(cls, folder: str | Path) -> Standing:
+    def of_folder(cls, folder: str | Path) -> StudyStatus:
         """From a state folder, beside a running service or without one."""
         names = _study_names(folder)
         if not names:
@@ -89,27 +87,27 @@ class Standing:
         return cls(Published.from_json(terms), used, log, stopped, grants, answers)
 
 
-def study_page(standing: Standing, *, private: bool = False) -> Page:
+def study_page(study: StudyStatus, *, private: bool = False) -> Page:
     """The page of a study; with ``private`` also the answers as they were given."""
-    t, asked = standing.terms, sum(standing.used.values())
+    t, asked = study.terms, sum(study.used.values())
     noisy = t.answer_noise > 0
-    shown = standing.answers if private or noisy else {}
+    shown = study.answers if private or noisy else {}
     who = PRIVATE if private and not noisy else NOISY if noisy else SHOWN
-    heads, rows = _exchange(standing.latest, shown)
-    known = [v for e in standing.latest if (v := shown.get(e.row)) is not None]
+    heads, rows = _exchange(study.latest, shown)
+    known = [v for e in study.latest if (v := shown.get(e.row)) is not None]
     drawn = trace(known, t.answer_noise, None, what=("What was answered", "answer")) if known else ""
     parts = render_parts(
         "curator.html",
-        cover=_cover(standing, asked),
+        cover=_cover(study, asked),
         who=who,
         hidden=not private or noisy,
         asked=asked,
         terms=t,
-        last=_last(standing),
-        published=_publication(t, standing.budget_left),
+        last=_last(study),
+        published=_publication(t, study.budget_left),
         guarantee=guarantee_part(t.guarantee, "What the table guarantees"),
         whole=guarantee_part(t.whole, "What table and answers guarantee together"),
-        modelers=_modelers(standing),
+        modelers=_modelers(study),
         trace=Markup(drawn),
         heads=heads,
         rows=rows,
@@ -119,13 +117,13 @@ def study_page(standing: Standing, *, private: bool = False) -> Page:
 
 EXPOSED = (
     "A change of a row by more than the unit above: several columns that move far, or all rows of one person.",
-    "Answers that are told without noise, if the study gives such.",
+    "Answers that are given without noise, if the study gives such.",
     "Public facts: the number of rows and columns, their scale, and which rows were asked for.",
 )
 
 
-def _cover(standing: Standing, asked: int) -> Cover:
-    t = standing.terms
+def _cover(study: StudyStatus, asked: int) -> Cover:
+    t = study.terms
     scale = t.about.get("scale") or []
     released: list[tuple[str, Any]] = [("rows", t.rows), ("columns", t.columns), ("queries", f"{asked} of {t.queries}")]
     sizes = [f"column {k}: ± {t.noise * float(s):.3g}" for k, s in enumerate(scale, 1)]
@@ -133,7 +131,7 @@ def _cover(standing: Standing, asked: int) -> Cover:
         f"Noise on each number, in the units of its column (standard deviation): {', '.join(sizes)}." if sizes else ""
     )
     verdict = Worth(None, "Not known from here: tacit curator try forecasts what a modeler can reach.")
-    document = {"about": {"left": {"words": standing.budget_left or ""}}, "digest": t.digest}
+    document = {"about": {"left": {"words": study.budget_left or ""}}, "digest": t.digest}
     return Cover("An outsourced study", released, verdict, t.whole, EXPOSED, document, note=note)
 
 
@@ -146,9 +144,9 @@ def _study_names(folder: str | Path) -> list[str]:
         state.close()
 
 
-def _last(standing: Standing) -> str:
-    last = f"The last was {_time(standing.latest[-1].time)}." if standing.latest else "Nobody asked yet."
-    return f"Stopped since {_time(standing.stopped)}. {last}" if standing.stopped else last
+def _last(study: StudyStatus) -> str:
+    last = f"The last was {_time(study.latest[-1].time)}." if study.latest else "Nobody asked yet."
+    return f"Stopped since {_time(study.stopped)}. {last}" if study.stopped else last
 
 
 def _time(stamp: str) -> str:
@@ -162,12 +160,12 @@ def _publication(t: Published, budget_left: str | None) -> list[tuple[str, Any]]
     return rows + ([("privacy budget left", budget_left)] if budget_left else [])
 
 
-def _modelers(standing: Standing) -> list[list[Any]]:
+def _modelers(study: StudyStatus) -> list[list[Any]]:
     rows: list[list[Any]] = []
-    for name in dict.fromkeys([*standing.grants, *standing.used]):
-        *words, last = standing.grants.get(name, "none").split()
+    for name in dict.fromkeys([*study.grants, *study.used]):
+        *words, last = study.grants.get(name, "none").split()
         token = " ".join([*words, _time(last) if last[:1].isdigit() else last])
-        rows.append([name, standing.used.get(name, 0), token])
+        rows.append([name, study.used.get(name, 0), token])
     return rows
 
 

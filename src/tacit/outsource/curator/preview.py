@@ -17,7 +17,7 @@ from tacit.outsource.curator.transform import NoisyProjection, distance_unit
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.noise import EXACT
 
-LOUD = 1.001
+EXCESSIVE = 1.001
 """Noise on an answer, as a share of the width of its bounds, beyond which an answer is little more than noise."""
 
 
@@ -28,7 +28,7 @@ class Preview:
     columns: dict[str, float]  # noise on each column, in its own units
     noise: float  # in scaled units
     answer_noise: float
-    answer_width: float  # of the bounds of answers; 0 if answers are told as they are
+    answer_width: float  # of the bounds of answers; 0 if answers are given as they are
     guarantee: Guarantee  # of the table and all answers
 
     @property
@@ -69,8 +69,8 @@ def preview(
     sizes = (projection.divisor * projection.scale_of_noise).tolist()
     wide = answers.bounds[1] - answers.bounds[0] if answers else 0.0
     together = whole(projection.guarantee, answers, mechanism, queries)
-    loud = mechanism.scale if mechanism else 0.0
-    return Preview(dict(zip(names, sizes, strict=True)), projection.scale_of_noise, loud, wide, together)
+    noise = mechanism.scale if mechanism else 0.0
+    return Preview(dict(zip(names, sizes, strict=True)), projection.scale_of_noise, noise, wide, together)
 
 
 def private_answers(
@@ -91,9 +91,9 @@ def private_answers(
     return PrivateAnswers(bounds, Budget.gdp(mu), charged)
 
 
-def refuse_loud_answers(seen: Preview, accepted: bool) -> None:
+def refuse_excessive_noise(seen: Preview, accepted: bool) -> None:
     """Refuse answers that are noise, unless that was accepted."""
-    if seen.answer_noise > LOUD * seen.answer_width and not accepted:
+    if seen.answer_noise > EXCESSIVE * seen.answer_width and not accepted:
         raise ExcessiveNoise(
             f"each answer would carry noise of standard deviation {seen.answer_noise:.3g}, on bounds of width "
             f"{seen.answer_width:g}: a modeler would learn next to nothing. Take a larger --answer-mu (noise is "

@@ -94,7 +94,7 @@ class Prompt:
     """A person types the answer. An empty line means that the row cannot be evaluated."""
 
     read: Callable[[str], str] = input
-    show: bool = True  # the row itself, to whoever types: they are the curator
+    show: bool = True  # the row itself: the curator types
 
     def __call__(self, row: int, values: Array) -> float | None:
         shown = " " + np.array2string(values, precision=6) if self.show else ""

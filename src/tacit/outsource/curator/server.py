@@ -44,7 +44,7 @@ def serve(
     ready: Callable[[str, str], None] | None = None,
     **settings: Any,
 ) -> None:
-    """Serve until told to end. ``ready`` is called with the URL and that of the curator's page.
+    """Serve until SIGINT or SIGTERM. ``ready`` is called with the URL and that of the curator's page.
 
     Without a certificate only on this machine. ``listening`` is what ``bind`` gave for the same address, asked before a
     curator publishes and pays. ``proxies`` are addresses whose word on where a request comes from is believed.
@@ -72,7 +72,7 @@ def serve(
             server = _Server(config, page, limits.seconds)
             config.load()
             for open_socket in (listening, page):
-                open_socket.listen(config.backlog)  # whoever hears of the address may connect at once
+                open_socket.listen(config.backlog)  # a client that learns the address may connect at once
             if ready:
                 shown = f"[{host}]" if ":" in host else host
                 where = f"{'https' if certificate else 'http'}://{shown}:{listening.getsockname()[1]}"

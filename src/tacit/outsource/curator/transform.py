@@ -117,7 +117,7 @@ class NoisyProjection:
             yield self.noise.gaussian(part if self.matrix is None else part @ self.matrix, self.scale_of_noise)
 
     def about(self) -> Json:
-        """What may be told of the transformation: all of it is public."""
+        """What may be published of the transformation: all of it is public."""
         matrix = None if self.matrix is None else self.matrix.tolist()
         return {"scale": self.divisor.tolist(), "radius": self.radius, "distance": self.distance, "matrix": matrix}
 
@@ -196,7 +196,7 @@ class PublishedProjection:
         yield X @ M / math.sqrt(self.dimensions)  # lines 7 and 10
 
     def about(self) -> Json:
-        """What may be told of the transformation. Neither M nor the branch: both come from what is private."""
+        """What may be published of the transformation. Neither M nor the branch: both come from what is private."""
         return {"scale": self.divisor.tolist(), "omega": self.omega}
 
 

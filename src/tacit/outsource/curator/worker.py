@@ -20,7 +20,7 @@ Waiting = tuple[Key, Future[list[Answer]]]
 
 
 class Worker:
-    """Takes requests in order, many to a commit; whoever repeats one that is waiting waits with it.
+    """Takes requests in order, many to a commit; a repeated request waits with the first.
 
     Edges. Of one modeler so many requests wait; one more is refused until one of them is answered. Whatever an
     evaluation raises ends no more than its request. Should the thread end all the same, the next request starts another
@@ -73,7 +73,7 @@ class Worker:
             try:
                 self.curator.ask_all([(m, q, list(rows)) for (m, q, rows), _ in todo], partial(self._tell, todo))
                 self.fault = ""
-            except BaseException as error:  # what was told before stays told; the thread goes on, whatever it was
+            except BaseException as error:  # earlier answers stand; the thread goes on, whatever it was
                 self.fault = type(error).__name__
                 failure = error if isinstance(error, Exception) else TacitError(f"the worker met {self.fault}")
                 for place in range(len(todo)):
@@ -85,7 +85,7 @@ class Worker:
         key, future = todo[place]
         with self._alone:
             self._waiting.pop(key, None)
-        with contextlib.suppress(InvalidStateError):  # it was told before
+        with contextlib.suppress(InvalidStateError):  # it was answered before
             if isinstance(result, Exception):
                 future.set_exception(result)
             else:

@@ -142,7 +142,7 @@ class Client:
                 if pending and time.monotonic() - start > self.wait:
                     raise Unreachable(
                         f"the curator has been evaluating for {self.wait:g} seconds (wait=..., --wait). Run again to "
-                        "go on: the answer is told when it is there"
+                        "go on: the answer comes when it is there"
                     ) from None
                 heard = time.monotonic() if pending else heard
                 self._wait(

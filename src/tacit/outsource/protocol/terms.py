@@ -104,8 +104,13 @@ class Published:
         except (KeyError, TypeError, ValueError, OverflowError, TacitError) as error:
             raise Unreachable(f"the curator's terms cannot be read: {name} ({type(error).__name__})") from None
         small = 1 <= fields["chunk"] * fields["columns"] * 8 <= LARGEST_CHUNK
-        loud = [fields[name] for name in ("noise", "answer_noise") if not 0 <= fields[name] < math.inf]
-        if min(fields["rows"], fields["columns"]) < 1 or not small or loud or fields["dtype"] not in ("<f4", "<f8"):
+        unbounded = [fields[name] for name in ("noise", "answer_noise") if not 0 <= fields[name] < math.inf]
+        if (
+            min(fields["rows"], fields["columns"]) < 1
+            or not small
+            or unbounded
+            or fields["dtype"] not in ("<f4", "<f8")
+        ):
             raise Unreachable("the curator's terms describe no table that this modeler could hold")
         if not isinstance(fields["about"].get("scale", []), list):
             raise Unreachable("the curator's terms cannot be read: about.scale is no list")
@@ -127,7 +132,7 @@ class AnswerSource(Protocol):
     def published(self) -> Published: ...
     def table(self) -> Table: ...
     def answers(self) -> list[Answer]:
-        """All that this modeler was told before, oldest first."""
+        """All earlier answers to this modeler, oldest first."""
         ...
 
     def ask(self, rows: Sequence[int], *, request: str) -> list[Answer]:

@@ -1,7 +1,7 @@
 """Pages of runs under way: a search, a front that grows, a descent, an audit, a study of somebody's own.
 
 A study of private observations holds released values only, and they are shown. A study of exact values is inside the
-trust boundary: only how far it is leaves, unless whoever holds the data asks for more.
+trust boundary: only how far it is leaves it, unless the holder of the data asks for more.
 """
 
 from __future__ import annotations

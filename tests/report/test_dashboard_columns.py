@@ -7,7 +7,8 @@ from pathlib import Path
 import tacit
 from tacit.data.metrics.reading import Reading
 from tacit.methods.tuned import Tuned
-from tacit.report.standing import show_left, show_score
+from tacit.report.dashboard import _show_left as show_left
+from tacit.report.dashboard import _show_score as show_score
 from tacit.report.subjects import Subject
 
 
