@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -88,3 +90,17 @@ def test_every_class_is_drawn_in_the_tree() -> None:
 def test_the_nearest_word_is_offered() -> None:
     with pytest.raises(BadInput, match=r"got method='randon'; did you mean 'random'\?"):
         errors.choice("method", "randon", ("grid", "random"))
+
+
+def test_the_tree_at_the_head_of_the_file_lists_every_class() -> None:
+    for module in ("cli.shell", "outsource.protocol.terms", "pareto.algorithm"):
+        importlib.import_module(f"tacit.{module}")
+    drawn = re.findall(r"^ {4}(?:[│ ]{4})*[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE)
+
+    def below(kind: type) -> list[str]:
+        mine = [
+            k for k in kind.__subclasses__() if k.__module__.startswith("tacit.") and not k.__name__.startswith("_")
+        ]
+        return [name for k in mine for name in (k.__name__, *below(k))]
+
+    assert sorted(drawn) == sorted(below(TacitError))

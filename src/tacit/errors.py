@@ -14,11 +14,14 @@
     │   └── LedgerTampered        its entries are not what was written
     ├── StateError            the state of a curator cannot be read, written or held
     │   └── DamagedState          it does not hold what was written
-    ├── Refused, Unreachable  of a curator's service: tacit.outsource.protocol.terms
+    ├── Refused               a curator's service says no: tacit.outsource.protocol.terms
+    ├── Unreachable           the other party does not answer: tacit.outsource.protocol.terms
+    ├── RunFailed             a run of a front failed twice: tacit.pareto.algorithm
+    ├── Stopped               Ctrl-C or SIGTERM ended a command: tacit.cli.shell
     └── MissingExtra          an optional library is not installed (also an ImportError)
 
 A message states the rule, the value and the remedy. It shows parameters and shapes, never data, scores or noise.
-Errors are told apart by their class: nothing matches or rewrites a text.
+A caller distinguishes errors by their class; no code matches or rewrites a text.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from tacit.space import Params, Space
 PATIENCE = 60  # seconds to wait for another process that writes to the same file
 ATTEMPTS = 20  # to open a storage that other processes are making, over ten seconds
 SEARCH = "tacit:search"
+MADE_TWICE = {"42P07", "42710", "23505", "40P01", "40001"}  # a table, an object, a row; a deadlock, a lost turn
+BUSY = {1, 5, 6, 19}  # a statement that the tables contradict by now, busy, locked, a constraint
 
 
 def open_study(storage: Any, name: str, directions: Sequence[Any], *, take_over: bool = False) -> optuna.Study:
@@ -54,10 +56,16 @@ def _open_storage(url: str) -> QuickStorage:
 
 
 def _was_made_meanwhile(error: BaseException | None) -> bool:
-    """Whether a storage failed to open because another process was making its tables in the same moment."""
-    signs = ("already exists", "duplicate key", "UNIQUE constraint", "database is locked", "pg_type_typname")
+    """Whether a storage failed to open because another process was making its tables in the same moment.
+
+    By the codes of the databases' drivers: PostgreSQL's SQLSTATE, the result code of SQLite.
+    """
     while error is not None:
-        if isinstance(error, AssertionError) or any(sign in str(error) for sign in signs):
+        driver = getattr(error, "orig", None)
+        code = getattr(driver, "sqlite_errorcode", None)
+        if isinstance(error, AssertionError) or getattr(driver, "sqlstate", None) in MADE_TWICE:
+            return True
+        if code is not None and code & 0xFF in BUSY:  # the low byte of an extended code
             return True
         error = error.__cause__ or error.__context__
     return False
