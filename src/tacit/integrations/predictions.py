@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.metrics import Metric
+from tacit.data.metrics.reading import CLASSIFICATION
 from tacit.data.schema import Column
+from tacit.data.units import Rows
 from tacit.errors import BadInput, ObjectiveError
 
 Floats = NDArray[np.float64]
@@ -23,6 +25,16 @@ def predict_for(metric: Metric, fitted: Any, X: Any, target: Column) -> Floats:
     if metric.reads == "probabilities":
         return _by_class(fitted, np.asarray(fitted.predict_proba(X), float), target)
     return _ranking(metric, fitted, X, target)
+
+
+def settle_metric(metric: Metric, target: Column, answers: Any, owners: Rows | None) -> Metric:
+    """The metric with what it needs to know of the classes, by training rows where it was not declared."""
+    task = CLASSIFICATION if target.kind == "category" else "regression"
+    if metric.task != task:
+        raise BadInput(f"{metric.name} is for {metric.task}, and this is a {task}. Nothing was spent")
+    if task != CLASSIFICATION:
+        return metric
+    return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
 
 
 def check_estimator(metric: Metric, estimator: Any) -> None:

@@ -16,12 +16,12 @@ from tacit.data.columns import CellColumn
 from tacit.data.containers import read_column
 from tacit.data.metrics import Metric, find
 from tacit.data.metrics.objective import one_matching
-from tacit.data.metrics.reading import CLASSIFICATION
 from tacit.data.schema import Schema
 from tacit.data.split import hold_out
 from tacit.data.table import Table, form_of, is_frame, is_records, is_whole
 from tacit.data.units import Persons
 from tacit.errors import BadInput, PrivacyWarning, choice, count, extra, interval, refuse_short_memory, type_and_shape
+from tacit.integrations.predictions import settle_metric
 from tacit.integrations.table_facts import find_identifiers, worth_of_rows
 from tacit.methods.registry import AUTO, METHODS
 from tacit.methods.tune import tune
@@ -178,7 +178,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             assert target is not None
             if isinstance(loss, Metric):
                 loss = one_matching(loss) if self.method != AUTO and METHODS[self.method].separate else loss
-                loss = _settle(loss, target, train_y, None if owners is None else owners[seen])
+                loss = settle_metric(loss, target, train_y, None if owners is None else owners[seen])
             whose = [validated.owners, trained.owners]
             losses = Losses(
                 self.estimator,
@@ -375,15 +375,6 @@ def _warn_of_identifiers(schema: Schema, X: Any, budget: Budget) -> None:
                 PrivacyWarning,
                 stacklevel=3,
             )
-
-
-def _settle(metric: Metric, target: Any, answers: Any, owners: Any) -> Metric:
-    """The metric with what it needs to know of the classes, by training rows where it was not declared."""
-    if (metric.task == CLASSIFICATION) != (target.kind == "category"):
-        raise BadInput(f"{metric.name} is for {metric.task}, and the target is for another task. Nothing was spent")
-    if metric.task != CLASSIFICATION:
-        return metric
-    return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from tacit.data.split import Rows, hold_out
 from tacit.data.table import Table
 from tacit.data.units import Persons
 from tacit.errors import BadInput, choice, count, refuse_short_memory
-from tacit.integrations.predictions import check_estimator, predict_for
+from tacit.integrations.predictions import check_estimator, predict_for, settle_metric
 from tacit.integrations.table_facts import Identifier, TargetLeak, find_identifiers, find_target_leaks, judge_task
 from tacit.integrations.table_models import MODELS, make_estimator
 from tacit.objective import LossFacts
@@ -231,7 +231,7 @@ def table_objective(
     if kind == "classification" and len(np.unique(here[0])) < 2:
         raise BadInput("the training rows hold one class only; use a smaller validation share or another seed")
     whose = None if owners is None else owners[seen]
-    measured = settle_metric(wanted or find(DEFAULTS[kind], bounds=bounds), kind, known.target, here[0], whose)
+    measured = settle_metric(wanted or find(DEFAULTS[kind], bounds=bounds), known.target, here[0], whose)
     check_estimator(measured, make_estimator(model, kind, {}))
     private = matrix.encode(features.take(hidden))
     use = f"model {model}, metric {measured.name}, validation {validation:g}, seed {seed}"
@@ -263,15 +263,6 @@ def table_objective(
             use=use,
         ),
     )
-
-
-def settle_metric(metric: Metric, task: str, target: Column, answers: Any, owners: Rows | None) -> Metric:
-    """The metric with what it needs to know of the classes, by training rows where it was not declared."""
-    if metric.task != task:
-        raise BadInput(f"{metric.name} is for {metric.task}, and this is a {task}. Nothing was spent")
-    if task != "classification":
-        return metric
-    return metric.with_rates(target.labels.tolist(), target.encode(answers), owners)
 
 
 def _renumber(owners: Rows | None) -> Rows | None:
