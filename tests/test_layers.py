@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
@@ -89,3 +90,14 @@ def test_the_reader_of_imports_sees_every_form() -> None:
 
 def test_no_file_is_longer_than_four_hundred_lines() -> None:
     assert [str(p) for p in FILES if len(p.read_text().splitlines()) > 400] == []
+
+
+def test_the_picture_in_contributing_lists_every_room() -> None:
+    table = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text().split("## The house")[1].split("\n\n`tests")[0]
+    named = set(
+        re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("| `")))
+    )
+    aside = set(re.findall(r"`(\w+)`", table))  # public names and what runs a room are named beside it
+    rooms = {room_of(path) for path in FILES} - {"__init__"}
+    assert named <= rooms
+    assert rooms <= named | aside

@@ -59,12 +59,10 @@ def test_a_budget_that_a_method_cannot_keep_is_refused_by_its_rule(words: list[s
 
 
 def test_the_words_for_completion_are_those_of_the_library() -> None:
-    from tacit.integrations.table import MODELS
     from tacit.pareto.algorithms import algorithm_names
     from tacit.pareto.baselines import SEARCHES
 
     assert options.SEARCHES == SEARCHES
-    assert tuple(MODELS) == options.MODELS
     assert algorithm_names() == options.ALGORITHMS
 
 

@@ -13,7 +13,6 @@ import typer
 from tacit.cli import config
 from tacit.cli.options import (
     ALGORITHMS,
-    MODELS,
     AsJson,
     BudgetOptions,
     LedgerOptions,
@@ -21,6 +20,7 @@ from tacit.cli.options import (
     TableOptions,
     complete,
     given_values,
+    model_names,
 )
 from tacit.cli.problem import ObjectiveOptions
 from tacit.cli.questions import Asker, read_float, read_interval, read_whole
@@ -118,7 +118,7 @@ def init_command(
     elif goal == "train":
         values |= price | given_values(ledger) | {"out": out or "release"}
     else:
-        choice("method", method, (AUTO, *METHODS)), choice("model", own.model, MODELS)
+        choice("method", method, (AUTO, *METHODS)), choice("model", own.model, tuple(model_names()))
         values |= given_values(replace(own, records=None)) | (
             {} if table.table else {"objective": source, "records": n}
         )

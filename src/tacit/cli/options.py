@@ -28,28 +28,27 @@ if TYPE_CHECKING:
 
 ALGORITHMS = algorithm_names()
 SEARCHES = ("dpareto", "random", "grid", "sweep", "nsga2", "tpe", "botorch")  # tacit.pareto.baselines
-METRICS = (
-    "error",
-    "accuracy",
-    "balanced",
-    "balanced_accuracy",
-    "log_loss",
-    "brier",
-    "auc",
-    "absolute",
-    "squared",
-    "rmse",
-    "quantile",
-)
-METRIC = "What is measured: " + ", ".join(METRICS) + "; auc:LABEL and quantile:LEVEL too."
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-MODELS = ("linear", "boosting", "forest", "svm", "neighbours")
 
 
 def complete(*known: str) -> Callable[[str], list[str]]:
     """Those of the words that begin as what was typed."""
 
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
+
+
+def metric_names(incomplete: str = "") -> list[str]:
+    """The metrics by name, from their table."""
+    from tacit.data.metrics.names import NAMES
+
+    return complete(*NAMES)(incomplete)
+
+
+def model_names(incomplete: str = "") -> list[str]:
+    """The shipped models of a table, from theirs."""
+    from tacit.integrations.table_models import MODELS
+
+    return complete(*MODELS)(incomplete)
 
 
 def game_names(incomplete: str) -> list[str]:
@@ -192,7 +191,12 @@ class MetricOptions:
 
     TITLE: ClassVar = "Metric"
 
-    metric: Annotated[str | None, typer.Option(help=METRIC, autocompletion=complete(*METRICS))] = None
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="What is measured: {metrics}; auc:LABEL and quantile:LEVEL too.", autocompletion=metric_names
+        ),
+    ] = None
     class_rate: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=SHARE", help="Public share of a class: for balanced and auc.")
     ] = None

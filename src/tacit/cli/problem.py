@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from tacit.cli.options import MODELS, MetricOptions, OutputOptions, TableOptions, complete
+from tacit.cli.options import MetricOptions, OutputOptions, TableOptions, complete, model_names
 from tacit.cli.shell import ask_person
 from tacit.errors import BadInput, TaskUnclear
 
@@ -41,9 +41,7 @@ class ObjectiveOptions:
         ),
     ] = None
     direction: Annotated[str, typer.Option(help="minimize or maximize.", autocompletion=DIRECTIONS)] = "minimize"
-    model: Annotated[str, typer.Option(help=f"Of a table: {', '.join(MODELS)}.", autocompletion=complete(*MODELS))] = (
-        "linear"
-    )
+    model: Annotated[str, typer.Option(help="Of a table: {models}.", autocompletion=model_names)] = "linear"
     task: Annotated[
         str | None, typer.Option(help="Of a table: classification or regression.", autocompletion=TASKS)
     ] = None

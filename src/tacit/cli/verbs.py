@@ -34,12 +34,22 @@ class Verb(typer.core.TyperCommand):
             argument = parameter.param_type_name == "argument"
             title = "Arguments" if argument else getattr(parameter, "rich_help_panel", None) or "Options"
             if record is not None:
-                named = (str(parameter.metavar), record[1]) if argument else record
+                text = fill_lists(record[1])
+                named = (str(parameter.metavar) if argument else record[0], text)
                 sections.setdefault(title, []).append(named)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+def fill_lists(text: str) -> str:
+    """A help text with the lists that it names: they are loaded where a person reads them, and nowhere else."""
+    from tacit.cli.options import metric_names, model_names
+
+    for name, names in (("{metrics}", metric_names), ("{models}", model_names)):
+        text = text.replace(name, ", ".join(names())) if name in text else text
+    return text
 
 
 class Verbs(typer.Typer):
