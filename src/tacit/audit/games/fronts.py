@@ -23,8 +23,8 @@ def sparse_vector(queries: int = 9) -> Game:
     last = np.arange(queries) == queries - 1
 
     def draw(side: int, runs: int, noise: Source) -> Outputs:
-        told = sparse_vector_answers(np.tile(last == (side == 0), (runs, 1)), params, noise)
-        return np.where(told.any(axis=1), told.argmax(axis=1), queries)
+        answers = sparse_vector_answers(np.tile(last == (side == 0), (runs, 1)), params, noise)
+        return np.where(answers.any(axis=1), answers.argmax(axis=1), queries)
 
     about = (
         f"sparse vector over {queries} queries until the first yes; on the data set the last query is true, on its "
@@ -40,8 +40,8 @@ def sparse_vector_answers(truth: Any, params: Params, noise: Source) -> Any:
 
     b1, b2 = shipped._split(params)
     rho = noise.laplace(np.zeros((len(truth), 1)), b1)
-    told = noise.laplace(truth.astype(float), b2) >= 0.5 + rho
-    return told & (np.cumsum(told, axis=1) <= params["C"])
+    answers = noise.laplace(truth.astype(float), b2) >= 0.5 + rho
+    return answers & (np.cumsum(answers, axis=1) <= params["C"])
 
 
 def output_perturbation(records: int = 200) -> Game:
@@ -89,16 +89,16 @@ def dp_mlp() -> Game:
     params = {"epochs": 2, "lot": 9, "rate": 1.0, "variance": 2.0, "clip": 1e-3}
     X = np.r_[1.0, np.zeros(8)][:, None]
     labels = [np.r_[side, np.arange(8) % 2].astype(int) for side in (0, 1)]
-    made = [Network(X, y, X, y, hidden=(3,), classes=(0, 1)) for y in labels]
-    budget = Budget.approximate(float(made[0].epsilons([params], 0.1)[0]), 0.1)  # a large delta needs few runs
+    networks = [Network(X, y, X, y, hidden=(3,), classes=(0, 1)) for y in labels]
+    budget = Budget.approximate(float(networks[0].epsilons([params], 0.1)[0]), 0.1)  # a large delta needs few runs
     settings, single = PerceptronTrainer(hidden=(3,), published=True).settle(params, 9), np.dtype(np.float32)
 
     def once(side: int, seed: int) -> float:
-        theta, layers = first_weights(made[side].sizes, Simulation(seed), single, top=True)
+        theta, layers = first_weights(networks[side].sizes, Simulation(seed), single, top=True)
         outputs = put_out(whole_inputs(X[:1], single), layers)
         residual = LOSSES["logistic"](outputs[-1] @ layers[-1] / 256, np.zeros(1))
         pull = whole_sums(outputs, layers, residual, settings) * settings.unit
-        (model,) = made[side].train(params, [seed]).reveal()
+        (model,) = networks[side].train(params, [seed]).reveal()
         moved = np.concatenate([weights.ravel() for weights in model.layers]) - theta
         return float(moved @ pull) / params["clip"]
 
