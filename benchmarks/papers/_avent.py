@@ -22,8 +22,8 @@ from benchmarks.papers import _dpareto
 from benchmarks.papers._renyi import INTEGERS, LARGE, RenyiBound, large_log_moment, log_moments
 from tacit.gp.threads import one_thread
 from tacit.space import Array, Float, Params, Space
-from tacit.training.dp_sgd import _fast_coins
-from tacit.training.linear import Update, clipped_sums
+from tacit.training.dp_sgd import LOSSES, _fast_coins
+from tacit.training.linear import Rows, Update, clipped_sums
 from tacit.training.lots import LotSettings
 
 # epochs, lot, noise and epsilon at delta 1e-5 of 30,956 records: an example that comes with the authors' code
@@ -94,9 +94,10 @@ class Reading:
         made = model(self.kind)
         if not self.random_start:
             return np.asarray(made.utilities(params, seeds))
-        rows, s = made._rows, LotSettings.of(params, made.examples.records)
+        s, data = LotSettings.of(params, made.examples.records), made.examples
+        rows = Rows.of(data.X, data.y, LOSSES[made.models[0]], np.float32)
         W = start(seeds, rows.X.shape[1])[None]
-        update = Update(made.optimiser, s, W)
+        update = Update(made.optimisers[0], s.rate, W)
         x = np.empty((1, s.lot, rows.X.shape[1]), np.float32)
         with one_thread(), np.errstate(over="ignore"):
             for lots, noise in _fast_coins(s, seeds, rows.X.shape[1], True):
@@ -106,7 +107,8 @@ class Reading:
                     rows.X.take(lot, axis=0, out=x, mode="clip")
                     g = clipped_sums(rows.loss, W, x, target[i], largest[i])
                     g += noise[i]
-                    update(W, g)
+                    g /= s.lot
+                    W -= update(g)
         score = W[0, :, :-1].astype(float) @ made.examples.X_test.T + W[0, :, -1:]
         return np.asarray(((score > 0) == (made.examples.y_test == 1)).mean(axis=1))
 

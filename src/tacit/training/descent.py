@@ -27,6 +27,7 @@ from tacit.privacy.noise import Simulation, Source
 from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.worst_pair import WorstPair
 from tacit.space import Float, Int, Params, Space
+from tacit.training.linear import Update
 from tacit.training.linear_losses import LOSSES, link, score_count
 from tacit.training.lots import LotSettings
 from tacit.training.secret_lots import draw_lot, draw_poisson_lot
@@ -35,7 +36,6 @@ from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.whole_gradients import Floats, WholeGradients, WholeRows
 from tacit.training.worst_pairs import FAR, replace_row
 
-MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8
 QUIETEST, LOUDEST = 2.0**12, 2.0**56  # of the noise in whole numbers: a fine lattice, and draws that fit 64 bits
 OPTIMISERS = ("momentum", "adam", "sgd")
 CURVATURES = {"logistic": 0.05, "hinge": 0.1, "squared": 0.2}  # of the mean loss along a feature, about
@@ -182,7 +182,7 @@ class DescentTrainer:
             start = draw_start(rows, facts, s.mu, noise, odds=self.loss == "logistic")
             means, weights[:, -1] = start.means, start.constants
         whole, counts_for = WholeRows.of(rows.X - means), rows.weights[:, None]
-        update, mean, averaged = _Update(self.optimiser, s.rate, weights.shape), np.zeros_like(weights), 0
+        update, mean, averaged = Update(self.optimiser, s.rate, weights), np.zeros_like(weights), 0
         with one_thread(), np.errstate(over="ignore"):
             for step, lot in enumerate(_lots(s, noise)):
                 residual = residual_of(whole.scores(weights, lot), target[lot])
@@ -214,25 +214,6 @@ class DescentTrainer:
             )
             for outputs in ((2, 3) if self.task == CLASSES else (1,))
         )
-
-
-class _Update:
-    """The step to take along noisy gradients: with momentum, without, or Adam's."""
-
-    def __init__(self, optimiser: str, rate: float, shape: tuple[int, int]) -> None:
-        self.rate, self.adam, self.i = rate, optimiser == "adam", 0
-        self.momentum = MOMENTUM if optimiser == "momentum" else 0.0
-        self.mean, self.square = np.zeros(shape), np.zeros(shape)
-
-    def __call__(self, g: Floats) -> Floats:
-        if not self.adam:
-            self.mean = self.momentum * self.mean + g
-            return self.rate * self.mean
-        self.i += 1
-        self.mean = BETA1 * self.mean + (1 - BETA1) * g
-        self.square = BETA2 * self.square + (1 - BETA2) * g * g
-        root = np.sqrt(self.square / (1 - BETA2**self.i)) + KAPPA
-        return self.rate / (1 - BETA1**self.i) * self.mean / root
 
 
 def shrinkage(weights: Floats, deviation: float) -> float:

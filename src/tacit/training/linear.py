@@ -10,36 +10,18 @@ Clipping r x to norm L is clipping r to [-L / |x|, L / |x|]: the whole of per-ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from tacit.training.linear_losses import LOSSES
 from tacit.training.lots import LotSettings
 
 Floats = NDArray[Any]
-KAPPA, BETA1, BETA2 = 1e-8, 0.9, 0.999  # Avent2020 Algorithm 4
-
-
-def logistic(margin: Floats, target: Floats) -> Floats:
-    """Derivative of log(1 + e^margin) - target margin, targets 0 and 1; overwrites the margin."""
-    expit(margin, out=margin)
-    margin -= target
-    return margin
-
-
-def hinge(margin: Floats, target: Floats) -> Floats:
-    """Derivative of max(0, 1 - target margin), targets -1 and 1; overwrites the margin."""
-    margin *= target
-    residual: Floats = np.less(margin, 1, out=margin)
-    residual *= -target
-    return residual
-
-
-LOSSES: dict[str, Callable[[Floats, Floats], Floats]] = {"logistic": logistic, "hinge": hinge}
+MOMENTUM, BETA1, BETA2, KAPPA = 0.9, 0.9, 0.999, 1e-8  # Adam's are those of Avent2020 Algorithm 4
 
 
 @dataclass(frozen=True)
@@ -55,14 +37,16 @@ class Rows:
     def of(cls, X: Floats, y: NDArray[np.int64], loss: str, dtype: Any) -> Rows:
         with_one = np.ones((len(X), X.shape[1] + 1), dtype)
         with_one[:, :-1] = X
-        target = (y if loss == "logistic" else 2 * y - 1).astype(dtype)
+        target = y.astype(dtype)
         norm = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.result_type(X, dtype)) + 1.0).astype(dtype)
         return cls(with_one, target, norm, loss)
 
 
 def clipped_sums(loss: str, W: Floats, x: Floats, target: Floats, largest: Floats) -> Floats:
     """Sums over lots of clipped gradients at W, shape (G, K, D); x (G, m, D), target and largest |r| (G, 1, m)."""
-    residual = LOSSES[loss](np.matmul(W, x.transpose(0, 2, 1)), target)  # (G, K, m)
+    margin = np.matmul(W, x.transpose(0, 2, 1))  # (G, K, m)
+    each = np.broadcast_to(target, margin.shape).reshape(-1)
+    residual = LOSSES[loss](margin.reshape(-1, 1), each).reshape(margin.shape)
     np.minimum(residual, largest, out=residual)
     np.maximum(residual, -largest, out=residual)
     sums: Floats = np.matmul(residual, x)
@@ -70,28 +54,23 @@ def clipped_sums(loss: str, W: Floats, x: Floats, target: Floats, largest: Float
 
 
 class Update:
-    """w <- w - rate g / lot, or Adam's step; g is the noisy sum of a lot's gradients and is overwritten."""
+    """The step to take along noisy mean gradients: plain ("sgd"), with momentum, or Adam's (Avent2020 Algorithm 4)."""
 
-    def __init__(self, optimiser: str, s: LotSettings, W: Floats) -> None:
-        self.rate, self.lot, self.adam, self.i = s.rate, s.lot, optimiser == "adam", 0
-        self.mean, self.square = (np.zeros_like(W), np.zeros_like(W)) if self.adam else (W, W)
+    def __init__(self, optimiser: str, rate: float, weights: Floats) -> None:
+        self.optimiser, self.rate, self.i = optimiser, rate, 0
+        self.mean, self.square = np.zeros_like(weights), np.zeros_like(weights)
 
-    def __call__(self, W: Floats, g: Floats) -> None:
-        if not self.adam:
-            g *= self.rate / self.lot
-            W -= g
-            return
-        g /= self.lot
+    def __call__(self, g: Floats) -> Floats:
+        if self.optimiser == "sgd":
+            return self.rate * g
+        if self.optimiser == "momentum":
+            self.mean = MOMENTUM * self.mean + g
+            return self.rate * self.mean
         self.i += 1
-        self.mean *= BETA1
-        self.mean += (1 - BETA1) * g
-        self.square *= BETA2
-        g *= g
-        g *= 1 - BETA2
-        self.square += g
-        root = np.sqrt(self.square / (1 - BETA2**self.i))
-        root += KAPPA
-        W -= self.rate / (1 - BETA1**self.i) * self.mean / root
+        self.mean = BETA1 * self.mean + (1 - BETA1) * g
+        self.square = BETA2 * self.square + (1 - BETA2) * g * g
+        root = np.sqrt(self.square / (1 - BETA2**self.i)) + KAPPA
+        return np.asarray(self.rate / (1 - BETA1**self.i) * self.mean / root)
 
 
 def train(
@@ -108,7 +87,7 @@ def train(
     """
     D, dtype = rows.X.shape[1], rows.X.dtype
     W = np.zeros((*shape, D), dtype)
-    update = Update(optimiser, s, W)
+    update = Update(optimiser, s.rate, W)
     x = np.empty((shape[0], s.lot, D), dtype)
     for lots, noise in coins:
         noise *= dtype.type(s.noise)
@@ -117,5 +96,6 @@ def train(
             rows.X.take(lot, axis=0, out=x, mode="clip")
             g = clipped_sums(rows.loss, W, x, target[i], largest[i])
             g += noise[i]
-            update(W, g)
+            g /= s.lot
+            W -= update(g)
     return W
