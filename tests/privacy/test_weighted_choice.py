@@ -124,3 +124,11 @@ def test_the_slack_and_the_least_likelihood_are_those_of_the_proof() -> None:
     assert w.SLACK == 2.0**-41
     best, worst = w.weigh(np.array([1e6, 0.0]), 1.0).T
     assert whole(best) == 2**92 * whole(worst)
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9),
+    st.floats(min_value=1e-300, allow_nan=False),
+)
+def test_what_is_nearer_to_zero_is_zero_and_the_rest_is_as_it_was(values: list[float], least: float) -> None:
+    assert w.flush(np.array(values), least).tolist() == [v if abs(v) >= least else 0.0 for v in values]

@@ -6,8 +6,9 @@ sensitivity / scale, and no rounding of floating-point numbers leaks. Nearly all
 whole arrays; those within a margin of the border between two steps are decided by ball arithmetic (real_draws.py). None
 can be seeded. Proof: docs/proofs/noise.md. Haney, Desfontaines, Hartman, Shrestha and Hay (2022) refine draws this way.
 
-U   uniform on (0, 1): 127 bits, then more      x   high + low steps, high a whole number
-S   scale in steps                              t   low + S Z, computed; the draw is high + round(t)
+Z   its sign, and its size by U and V, uniform on (0, 1): two words of a sign and 127 bits each, then more bits
+S   scale in steps          x   high + low steps, high a whole number
+t   low + S Z, computed     the draw is high + round(t)
 """
 
 from __future__ import annotations
@@ -24,25 +25,22 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from tacit.errors import BadInput, positive, type_and_shape
-from tacit.privacy.branchless import flush
 from tacit.privacy.random_words import Bytes, random_bytes, random_words
-from tacit.privacy.real_draws import gaussian_ball, laplace_ball, round_draw
-from tacit.privacy.weighted_choice import draw_index
+from tacit.privacy.real_draws import BITS, GAUSSIAN, LAPLACE, TOP, Law, round_draws
+from tacit.privacy.weighted_choice import draw_index, flush
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-FINENESS = 24  # a step is 2^-24 of the scale, or finer, but for whole numbers not finer than 1
+FINENESS = 20  # a step is 2^-20 of the scale, or finer, but for whole numbers not finer than 1
 SMALLEST, LARGEST = 1e-290, 1e290  # scales whose steps lie well within the floats
 LARGEST_OF_ARRAY, WIDEST = 2.0**58, 1 << 62  # of scales and values: 64 bits hold every sum within 16 scales
-QUANTILE_ERROR = 2.0**-43  # of ndtri and log, assumed: some 30 times what a test measures
+MARGIN = 2.0**-42  # of S Z, in scales: above what its computation and the bits not drawn can change
 ROUNDING = 2.0**-30  # of a low part, in steps: far above what it can be
-BITS = 127  # of U that the first two words hold
-SIGN, TOP, ALL = 1 << 63, (1 << 63) - 1, 1 << BITS
+SIGN, ALL = 1 << BITS, 1 << 127  # 127 bits of U are in its first two words, below the sign
 FINITE = "values must be finite; at least one is not. Nothing was drawn"
-BLOCK = 16384  # numbers at a time: what they need stays in the cache
+BLOCK = 32768  # numbers at a time: what they need stays in the cache
 
 
 class Source(Protocol):
@@ -55,19 +53,6 @@ class Source(Protocol):
     def gaussian_whole_array(self, values: Integers, scale: float) -> Integers: ...
     def laplace(self, values: Array, scale: float) -> Array: ...
     def gumbel_argmax(self, scores: Array, scale: float) -> int: ...
-
-
-@dataclass(frozen=True)
-class Law:
-    """The quantile at U / 2 of a law symmetric about 0: a function of ``share`` U in floating point, of U as a ball."""
-
-    quick: np.ufunc
-    share: float
-    ball: Callable[[Any], Any]
-
-
-GAUSSIAN = Law(ndtri, 0.5, gaussian_ball)
-LAPLACE = Law(np.log, 1.0, laplace_ball)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +74,12 @@ class Grid:
 
 @lru_cache(maxsize=1024)
 def make_grid(scale: float, *, whole: bool = False) -> Grid:
-    """Steps of 2^-24 to 2^-25 scales, for whole numbers not below 1, or BadInput."""
+    """Steps of 2^-20 to 2^-21 scales, for whole numbers not below 1, or BadInput."""
     e = math.frexp(check_scale(scale))[1] - 1 - FINENESS
     e = max(e, 0) if whole else e
     S = math.ldexp(scale, -e)
     most, least = math.ldexp(sys.float_info.max, min(e, 0)), math.ldexp(1.0, max(e - 60, -1022))
-    return Grid(e, 2.0**e, 2.0**-e, S, 0.5 - (2 * QUANTILE_ERROR * S + ROUNDING), most, least)
+    return Grid(e, 2.0**e, 2.0**-e, S, 0.5 - (MARGIN * S + ROUNDING), most, least)
 
 
 def check_scale(scale: float) -> float:
@@ -111,7 +96,7 @@ class Exact:
     Guarantee. That of the real mechanism: mu = sensitivity / scale in the L2 norm for Gaussian noise, epsilon =
     sensitivity / scale in the L1 norm for Laplace noise. Floating point included; docs/proofs/noise.md.
     Edges. Scales are between 1e-290 and 1e290, for arrays of whole numbers at most 2^58. Values are finite. Floats are
-    rounded to a step of 2^-24 to 2^-25 scales, whole numbers to such a step or to 1. Values beyond the largest float's
+    rounded to a step of 2^-20 to 2^-21 scales, whole numbers to such a step or to 1. Values beyond the largest float's
     number of steps, and whole numbers of arrays beyond 2^62, count as that: a public bound that moves no two values
     further apart. Noise is rounded together with the value: noise on 0 that is added to a value afterwards would show
     which values the step divides.
@@ -138,15 +123,14 @@ class Exact:
             raise BadInput(f"scale must be at most 2^58 for an array of whole numbers, got scale={scale:g}")
         if not np.can_cast(array.dtype, np.int64):
             raise BadInput(f"whole numbers must be of 64 bits with a sign, got {type_and_shape(array)}")
-        noisy = array.astype(np.int64).ravel()
-        for start in range(0, noisy.size, BLOCK):
-            part = noisy[start : start + BLOCK]
-            np.maximum(np.minimum(part, WIDEST, out=part), -WIDEST, out=part)
-            low = (part & ((1 << grid.e) - 1)) / grid.step  # exact: below 2^53
+        noisy = _in_pairs(array, np.int64)
+        for part in _blocks(noisy):
+            np.clip(part, -WIDEST, WIDEST, out=part)
+            low = (part & ((1 << grid.e) - 1)) * grid.per_step  # exact: below 2^53
             part >>= grid.e
             part += self._round_all(GAUSSIAN, low, grid, lambda i, low=low: Fraction(low[i])).astype(np.int64)  # type: ignore[misc]
             part <<= grid.e
-        return noisy.reshape(array.shape)
+        return noisy[: array.size].reshape(array.shape)
 
     def gumbel_argmax(self, scores: Array, scale: float) -> int:
         return draw_index(scores, scale)
@@ -158,10 +142,9 @@ class Exact:
             return np.array(self._add_one(law, array.item(), grid)).reshape(array.shape)
         if not np.isfinite(array).all():
             raise BadInput(FINITE)
-        noisy = array.flatten()
-        for start in range(0, noisy.size, BLOCK):
-            part = noisy[start : start + BLOCK]
-            np.maximum(np.minimum(part, grid.most, out=part), -grid.most, out=part)
+        noisy = _in_pairs(array, np.float64)
+        for part in _blocks(noisy):
+            np.clip(part, -grid.most, grid.most, out=part)
             low = flush(part, grid.least)
             low *= grid.per_step
             high = np.rint(low)
@@ -172,7 +155,7 @@ class Exact:
 
             high += self._round_all(law, low, grid, exact)  # the float that is nearest to this number of steps
             np.multiply(high, grid.step, out=part)
-        return noisy.reshape(array.shape)
+        return noisy[: array.size].reshape(array.shape)
 
     def _add_one(self, law: Law, x: float, grid: Grid) -> float:
         if not math.isfinite(x):
@@ -183,49 +166,62 @@ class Exact:
         return (high + self._round_one(law, steps - high, grid, lambda: grid.exact_low(x, high))) * grid.step
 
     def _round_all(self, law: Law, low: Array, grid: Grid, exact: Callable[[int], Fraction]) -> Array:
-        """round(low + S Z) for each number, as floats; ``exact`` answers the low part without rounding."""
-        words = random_words(2 * low.size, self._bytes).reshape(2, low.size)
-        top = (words[0] & np.uint64(TOP)).view(np.int64)
-        t = (words[1] >> np.uint64(11) | np.uint64(1)).view(np.int64) * 2.0**-53  # never 0
-        t += top
-        t *= law.share * 2.0**-63  # U, but for one part in 2^51
-        law.quick(t, out=t)
-        signs = t.view(np.uint64)
-        signs ^= words[0] & np.uint64(SIGN)
+        """round(low + S Z) for an even count of numbers, as floats; ``exact`` answers the low part without rounding.
+
+        Numbers i and i + half are a pair: their sizes are made of the same U and V.
+        """
+        half = low.size // 2
+        words = random_words(2 * low.size, self._bytes).reshape(2, 2, half)
+        first = (words[0] & np.uint64(TOP)).view(np.int64)
+        rest = (words[1] >> np.uint64(11) | np.uint64(1)).view(np.int64) * 2.0**-53  # never 0
+        t = law.sizes(first, rest)
+        np.copysign(t, words[0].view(np.float64), out=t)
         t *= grid.S
-        t += low
+        t += low.reshape(2, half)
         k: Array = np.rint(t)
         t -= k
-        open_ = np.abs(t, out=t) > grid.inside
-        open_ |= top == 0
-        for i in np.flatnonzero(open_).tolist():
-            k[i] = self._refine(law, int(words[0, i]), int(words[1, i]), exact(i), grid.S)
-        return k
+        undecided = np.abs(t, out=t) > grid.inside
+        undecided |= first == 0
+        for i in np.flatnonzero(undecided.any(axis=0)).tolist():
+            k[:, i] = self._refine(law, *words[:, :, i].tolist(), [exact(i), exact(i + half)], grid.S)
+        return k.ravel()
 
     def _round_one(self, law: Law, low: float, grid: Grid, exact: Callable[[], Fraction]) -> int:
         """The same for one number, without the cost of arrays."""
-        first, second = struct.unpack("=QQ", random_bytes(16, self._bytes))
-        top = first & TOP
-        if top:
-            z = float(law.quick((top << 64 | second) / ALL * law.share))
-            t = low + grid.S * (-z if first & SIGN else z)
+        u, v, *rest = struct.unpack("=4Q", random_bytes(32, self._bytes))
+        if u & TOP and v & TOP:
+            U, V = ((first & TOP) << 64 | more for first, more in zip((u, v), rest, strict=True))
+            size = law.first(U / ALL, (ALL - U) / ALL, V / ALL)
+            t = low + math.copysign(size, -1 if u & SIGN else 1) * grid.S
             k = round(t)
             if abs(t - k) <= grid.inside:
                 return k
-        return self._refine(law, first, second, exact(), grid.S)
+        return self._refine(law, [u, v], rest, [exact()], grid.S)[0]
 
-    def _refine(self, law: Law, first: int, second: int, low: Fraction, S: float) -> int:
-        return round_draw(
-            law.ball,
-            bits=(first & TOP) << 64 | second,
-            known=BITS,
+    def _refine(self, law: Law, words: list[int], rest: list[int], low: list[Fraction], S: float) -> list[int]:
+        """The same for a pair, or the first of one, by ball arithmetic and as many further bits as it takes."""
+        return round_draws(
+            law,
+            bits=[(word & TOP) << 64 | more for word, more in zip(words, rest, strict=True)],
+            known=BITS + 64,
             add=low,
-            scale=-S if first & SIGN else S,
+            scales=[-S if word & SIGN else S for word in words],
             more=lambda: int.from_bytes(random_bytes(8, self._bytes), sys.byteorder),
         )
 
     def __repr__(self) -> str:
         return "Exact()"
+
+
+def _in_pairs(values: NDArray[Any], kind: type[Any]) -> NDArray[Any]:
+    """A flat copy, with a 0 behind an odd count."""
+    flat = np.zeros(values.size + values.size % 2, kind)
+    flat[: values.size] = values.ravel()
+    return flat
+
+
+def _blocks(flat: NDArray[Any]) -> list[NDArray[Any]]:
+    return [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
 
 
 class Simulation:

@@ -16,7 +16,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.privacy.branchless import flush
 from tacit.privacy.random_words import Bytes, random_words
 
 Array = NDArray[np.float64]
@@ -49,6 +48,16 @@ def draw_index(scores: Array, scale: float, *, source: Bytes | None = None) -> i
     """
     sums = cumulate(weigh(np.asarray(scores, float), float(scale)))
     return locate(sums, multiply(sums[:, -1], random_words(WORDS, source)))
+
+
+def flush(values: Array, least: float) -> Array:
+    """0 in the place of what is nearer to it than ``least``, without a branch: a processor takes longer over tiny numbers.
+
+    >>> flush(np.array([3.0, -2.0, 1e-310, -0.0]), 2.0).tolist()
+    [3.0, -2.0, 0.0, 0.0]
+    """
+    flushed: Array = (values.view(np.int64) & -(np.abs(values) >= least).astype(np.int64)).view(np.float64)
+    return flushed
 
 
 def weigh(scores: Array, scale: float) -> Limbs:
