@@ -88,10 +88,11 @@ def test_what_a_metric_needs_is_refused_before_anything_is_spent(tmp_path: Path)
     assert tacit.train("logistic", table(), schema=schema, metric=told, **options).value.score > 0.6
 
 
-def test_labels_that_only_the_noise_shows_and_do_not_suit_are_said() -> None:
-    with pytest.raises(TacitError, match="none of the classes") as caught:
-        tacit.train("logistic", table(), target="ill", budget=BUDGET, runs=2, metric="auc:maybe", progress=False)
-    assert "The budget stays spent" in str(caught.value)
+def test_a_metric_that_does_not_suit_the_labels_that_were_learnt_gives_way_to_the_usual_one() -> None:
+    release = tacit.train("logistic", table(), target="ill", budget=BUDGET, runs=2, metric="auc:maybe", progress=False)
+    assert release.value.metric == "error"
+    assert "scored by error: auc:maybe does not suit the labels that were learnt, 'no', 'yes'" in str(release.value)
+    assert "remarks" not in tacit.train("logistic", table(), target="ill", budget=BUDGET, progress=False).value.details
 
 
 def test_rates_of_noisy_counts_are_worth_fewer_rows() -> None:

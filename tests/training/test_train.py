@@ -193,16 +193,36 @@ def test_a_killed_training_goes_on_without_paying_or_drawing_again(
     assert not state.exists()
 
 
-def test_labels_that_the_noise_hides_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The refusal is a draw that was paid for: the same line again must say it again, not draw again."""
+@pytest.mark.parametrize("trainer", ["auto", "logistic", "svm", "ebm", "mlp", "output-perturbation", "logistic-lots"])
+@pytest.mark.parametrize("task", ["rare words", "a number"])
+def test_a_target_without_a_frequent_label_is_released_with_one_class_that_says_so(trainer: str, task: str) -> None:
+    data = table()
+    data["ill"] = [f"word-{i}" for i in range(3000)] if task == "rare words" else np.arange(3000) * 0.37
+    value = train(trainer, data, target="ill", budget=BUDGET, progress=False).value
+    if (trainer, task) == ("auto", "a number"):
+        assert value.metric == "absolute"
+        return
+    assert set(value.model.predict(data)) == {"(no label seen)"}
+    assert value.model.predict_proba(data[:3]).tolist() == [[1.0]] * 3
+    assert value.score > 0.8
+    assert "no label is frequent enough" in str(value)
+
+
+def test_a_target_of_words_is_released_with_a_range_where_a_number_was_asked_for() -> None:
+    value = train("ridge", table(), target="ill", budget=BUDGET, progress=False).value
+    assert value.metric == "absolute"
+    assert np.isfinite(value.model.predict(table()[:3])).all()
+
+
+def test_a_refusal_that_an_earlier_release_stored_is_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.training import train as module
 
-    data = table().assign(ill=[f"word-{i}" for i in range(3000)])
+    monkeypatch.setattr(module.Training, "_prepare", lambda self: {"refusal": "no label is frequent enough"})
     with pytest.raises(TacitError, match="no label is frequent enough"):
-        quick(data, out=tmp_path)
-    monkeypatch.setattr(module, "learn_preparation", lambda *args: pytest.fail("drawn again"))
+        quick(table(), out=tmp_path)
+    monkeypatch.undo()
     with pytest.raises(TacitError, match="no label is frequent enough"):
-        quick(data, out=tmp_path)
+        quick(table(), out=tmp_path)
 
 
 def test_a_folder_begun_under_other_terms_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

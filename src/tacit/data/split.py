@@ -91,6 +91,19 @@ def divide_rows(records: int, groups: Any, shares: tuple[float, float, float], s
     return parts[0], parts[1], parts[2]
 
 
+def group_sizes(rows: Sequence[int], validation: float, sample: int) -> list[tuple[int, int]]:
+    """Of row groups of files: how many rows of each are private, and how many of the others train, ``sample`` in all.
+
+    Each group is then divided by itself, by ``divide``, so that it can be read again without the others.
+
+    >>> group_sizes([100, 50], 0.5, 15)
+    [(50, 10), (25, 5)]
+    """
+    held = [round(validation * n) for n in rows]
+    share = min(1.0, sample / max(sum(rows) - sum(held), 1))
+    return [(h, round(share * (n - h))) for n, h in zip(rows, held, strict=True)]
+
+
 def hold_out(
     records: int, validation: float, random: Any, persons: Persons | None = None, *, least: int = 1
 ) -> tuple[Part, Part]:

@@ -20,6 +20,7 @@ from tacit.data.identity import DataIdentity
 from tacit.data.matrix import Matrix
 from tacit.data.metrics import Metric
 from tacit.data.schema import Schema
+from tacit.data.split import divide, group_sizes
 from tacit.data.table import Table
 from tacit.errors import BadInput, ObjectiveError, extra, probability
 from tacit.integrations.predictions import predict_for
@@ -50,9 +51,11 @@ class RowsOfFile:
         with parquet.ParquetFile(self.path) as file:
             for group, held, trained in self.groups:
                 rows = file.metadata.row_group(group).num_rows
-                order = np.random.default_rng([self.seed, self.file, group]).permutation(rows)
+                parts = divide(
+                    [held, trained, rows - held - trained], np.random.default_rng([self.seed, self.file, group])
+                )
                 mask = np.zeros(rows, bool)
-                mask[order[:held] if self.private else order[held : held + trained]] = True
+                mask[parts[0 if self.private else 1].rows] = True
                 start = 0
                 batches = file.iter_batches(BLOCK, row_groups=[group], columns=list(self.columns), use_threads=False)
                 for batch in batches:
@@ -160,7 +163,7 @@ def table_shards(
         )
     columns = _shared_columns(files, [target, *drop])
     chosen = tuple(c for c in columns if c not in drop)
-    parts, trained = divide_rows(files, chosen, probability("validation", validation), seed, sample)
+    parts, trained = divide_groups(files, chosen, probability("validation", validation), seed, sample)
     few = _read_sample(parts)
     objective = table_objective(few, target, model, schema=schema, rows=(np.arange(len(few)), np.arange(0)), **about)
     if objective.metric.pairs:
@@ -176,7 +179,7 @@ def table_shards(
     return TableShards(objective, parts, trained, data)
 
 
-def divide_rows(
+def divide_groups(
     files: Sequence[Path], columns: tuple[str, ...], validation: float, seed: int, sample: int
 ) -> tuple[list[RowsOfFile], int]:
     """Parts of the private rows, each of which knows its share of the sample too; and how many rows may train."""
@@ -189,13 +192,12 @@ def divide_rows(
         about = parquet.read_metadata(part.path)
         groups = range(about.num_row_groups) if part.groups is None else part.groups
         groups_of.append((part.path, [(g, about.row_group(g).num_rows) for g in groups]))
-    divided = [(path, [(g, n, round(validation * n)) for g, n in groups]) for path, groups in groups_of]
-    trained = sum(n - held for _, groups in divided for _, n, held in groups)
-    share = min(1.0, sample / max(trained, 1))
+    sizes = iter(group_sizes([n for _, groups in groups_of for _, n in groups], validation, sample))
     parts = [
-        RowsOfFile(path, place[path], tuple((g, h, round(share * (n - h))) for g, n, h in groups), seed, columns)
-        for path, groups in divided
+        RowsOfFile(path, place[path], tuple((g, *next(sizes)) for g, _ in groups), seed, columns)
+        for path, groups in groups_of
     ]
+    trained = sum(n for _, groups in groups_of for _, n in groups) - sum(h for part in parts for _, h, _ in part.groups)
     if trained < 10 or not any(h for part in parts for _, h, _ in part.groups):
         raise BadInput(f"the files must hold rows to train on and to validate on, got validation={validation:g}")
     return [part for part in parts if any(h for _, h, _ in part.groups)], trained

@@ -51,7 +51,7 @@ def draw_index(scores: Array, scale: float, *, source: Bytes | None = None) -> i
 
 
 def flush(values: Array, least: float) -> Array:
-    """0 in the place of what is nearer to it than ``least``, without a branch: a processor takes longer over tiny numbers.
+    """0 in the place of what is nearer to it than ``least``, without a branch: tiny numbers take a processor longer.
 
     >>> flush(np.array([3.0, -2.0, 1e-310, -0.0]), 2.0).tolist()
     [3.0, -2.0, 0.0, 0.0]

@@ -7,17 +7,20 @@ from typing import Any
 
 from tacit.data.cells import spell
 from tacit.data.containers import read_column
+from tacit.data.metrics import Metric
 from tacit.data.schema import Column, Schema
 from tacit.data.table import Table
-from tacit.errors import BadInput, TacitError
+from tacit.errors import BadInput
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Source
 from tacit.training.column_counts import ColumnCounts
 from tacit.training.preparation import Preparation, Rates
+from tacit.training.scoring import Scoring
 from tacit.training.search_cost import SearchCost
 from tacit.training.trainer import CLASSES
 
 TARGET = 3.5  # deviations that the range of a number that is predicted reaches: beyond it a target counts as its end
+UNSEEN = "(no label seen)"  # the one class where no label is frequent enough for the noise
 SEEN = 0.8  # share of the numbers of a target of unknown kind that are labels which are seen, if it is one of classes
 
 
@@ -28,7 +31,8 @@ def learn_preparation(
 
     ``known`` is what is publicly known: columns and a target that it settles are not learnt, and cost nothing; of
     those that it names the others are left out. Without a ``task`` the target shows whether it is classes or numbers.
-    Edges. Labels that too few rows have for the noise are left out; such rows train nothing and count as wrong.
+    Edges. Labels that too few rows have for the noise are left out; such rows train nothing and count as wrong. Where
+    no label is left there is one class, ``UNSEEN``. Where a number is wanted, words count as missing.
     """
     table, known = Table.of(X), known or Schema((), None, declared=True)
     columns = known.columns or tuple(Column(name) for name in table.names)
@@ -41,13 +45,9 @@ def learn_preparation(
     if aim is None and task is None:
         aim, rates = _labels_or_range(y, counts, noise)
     elif aim is None and task == CLASSES:
-        aim, rates = _labels(y, counts, noise)
+        aim, rates = _name_labels(counts.count_values(*read_column(y).distinct(), noise), counts)
     elif aim is None:
-        aim = counts.describe("target", y, noise, stretch=TARGET)[0]
-    if task is not None and aim.kind != ("category" if task == CLASSES else "number"):
-        raise TacitError(
-            "the target holds words: for classes use auto, logistic, svm, ebm or mlp. The budget stays spent"
-        )
+        aim = counts.describe("target", y, noise, kind="number", stretch=TARGET)[0]
     schema = Schema(tuple(column for column, _ in described), aim, form=table.form)
     return Preparation(schema, {column.name: cuts for column, cuts in described if cuts}, rates)
 
@@ -102,11 +102,6 @@ def declared_preparation(X: Any, schema: Schema) -> Preparation:
     return Preparation(Schema(schema.columns, schema.target, True, table.form), {})
 
 
-def _labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]:
-    """Labels that are seen through the noise, with their rates."""
-    return _name_labels(counts.count_values(*read_column(y).distinct(), noise), counts)
-
-
 def _labels_or_range(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates | None]:
     """Labels; or the range of a number, where most cells are numbers and many of them are no label that is seen.
 
@@ -123,11 +118,7 @@ def _labels_or_range(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Colum
 def _name_labels(found: Mapping[Any, float], counts: ColumnCounts) -> tuple[Column, Rates]:
     """Labels by their values, however they are spelled: all numbers, or all words."""
     if not found:
-        raise TacitError(
-            f"no label is frequent enough to be seen through the noise: a label needs about {counts.threshold} "
-            "training rows. Declare the labels (labels=[...], --labels), or use a larger table or budget; for a number "
-            "use auto-numbers, ridge, ebm-numbers or mlp-numbers (PrivateRegressor). The budget stays spent"
-        )
+        return Column("target", "category", (UNSEEN,)), Rates((1.0,), 0.0)
     if all(isinstance(v, (int, float)) for v in found):
         named: dict[Any, float] = {int(v) if v == int(v) else v: c for v, c in found.items()}
     else:
@@ -143,3 +134,20 @@ def estimate_rates(noisy: list[float], scale: float) -> Rates:
     least = min(shares)
     rows = least * (1 - least) / (least * (1 - least) / total + (scale / total) ** 2)
     return Rates(tuple(share / sum(shares) for share in shares), rows)
+
+
+def remarks_on_labels(scoring: Scoring, metric: Metric, rows: int) -> list[str]:
+    """What labels that were learnt make of a training with ``metric``; one needs ``rows``. Post-processing."""
+    labels, remarks = scoring.preparation.target.categories, []
+    if labels == (UNSEEN,):
+        remarks.append(
+            f"no label is frequent enough to be seen through the noise (one needs about {rows} training rows), so the "
+            "model has one answer. Declare the labels (labels=[...], --labels), or use a larger table or budget; for "
+            "numbers use auto-numbers, ridge, ebm-numbers or mlp-numbers (PrivateRegressor)"
+        )
+    if scoring.metric.name != metric.name:
+        shown = ", ".join(repr(str(label)) for label in labels[:5])
+        remarks.append(
+            f"scored by {scoring.metric.name}: {metric.name} does not suit the labels that were learnt, {shown}"
+        )
+    return remarks

@@ -18,7 +18,7 @@ from tacit.data.containers import read_column
 from tacit.data.schema import Column, Schema, to_days
 from tacit.data.table import Table
 from tacit.errors import BadInput
-from tacit.training.trainer import CLASSES, NUMBERS, EncodedRows, Facts, Span
+from tacit.training.trainer import CLASSES, NUMBERS, EncodedRows, Facts, Model, Span
 
 Floats = NDArray[np.float64]
 FORMAT, FIRST_FORMAT = "tacit.preparation/2", "tacit.preparation/1"
@@ -131,6 +131,11 @@ class Preparation:
             return np.asarray(values, float)
         low, high = self.target.range or (-1.0, 1.0)
         return np.asarray((values - low) / (high - low) * 2 - 1)
+
+    def scores(self, model: Model, features: Floats) -> Floats:
+        """A model's scores of rows; where there is one class it has probability 1, whatever was trained."""
+        scores = np.asarray(model.scores(features))
+        return np.ones((len(scores), 1)) if self.task == CLASSES and len(self.target.categories) == 1 else scores
 
     def predictions(self, scores: Floats) -> NDArray[Any]:
         """Labels, or numbers in their own unit, from a model's scores."""

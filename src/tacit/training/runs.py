@@ -97,7 +97,7 @@ class Search:
         assert self.scoring is not None
         units = self.scoring.metric.units(rows.units)
         mean = BoundedMean(units, (0.0, 1.0), budget=Budget.gdp(mu), noise=self.noise)
-        return mean.draw(mean.prepare(self.scoring.measure(model.scores(rows.X), rows)))
+        return mean.draw(mean.prepare(self.scoring.measure(self.scoring.preparation.scores(model, rows.X), rows)))
 
     def rehearse(self) -> None:
         """Run once on rows that were made up, so that a trainer that cannot work says so before anything is spent."""

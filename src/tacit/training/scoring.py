@@ -60,6 +60,14 @@ class Scoring:
             return cls(replace(told.with_rates(list(labels)), rates_of=shown.rows), preparation)
         return cls(metric.with_rates(list(labels)), preparation)
 
+    @classmethod
+    def settle(cls, metric: Metric, preparation: Preparation) -> Scoring:
+        """The same; by the usual metric where labels that were learnt, and paid for, do not suit the one asked for."""
+        try:
+            return cls.of(metric, preparation)
+        except BadInput:
+            return cls.of(load_metric(None, preparation.task), preparation)
+
     @property
     def width(self) -> float:
         low, high = self.metric.known_bounds()

@@ -36,7 +36,7 @@ from tacit.run.private_state import PrivateState
 from tacit.space import Space
 from tacit.training.baseline import Baseline, draw_baseline
 from tacit.training.column_counts import ColumnCounts
-from tacit.training.learn import check_schema, count_learnt, declared_preparation, learn_preparation
+from tacit.training.learn import check_schema, count_learnt, declared_preparation, learn_preparation, remarks_on_labels
 from tacit.training.model_files import load_joblib, write_model
 from tacit.training.preparation import Preparation
 from tacit.training.private_table import DividedTable, identify_table, separate_target, settle_schema
@@ -292,13 +292,13 @@ class Training:
     def begin(self, state: PrivateState) -> tuple[Scoring, Search]:
         """How models are scored, and all that a run needs: step 3 of the head of this file."""
         stored = state.load("preparation") or state.store("preparation", self._prepare())
-        if "refusal" in stored:
+        if "refusal" in stored:  # of releases that gave up where no label was seen
             raise TacitError(stored["refusal"])
         preparation = Preparation.from_json(stored["preparation"], stored["rates"])
         facts = preparation.facts(self.table.training.units)
         encoded = [self.table.encode(part, preparation) for part in (self.table.training, self.table.validation)]
         job = self.numbers if self.numbers is not None and preparation.task == NUMBERS else self
-        scoring = job._settle(preparation)
+        scoring = Scoring.settle(job.metric, preparation)
         return scoring, job._search(facts, scoring, *encoded)
 
     def terms(self) -> dict[str, Any]:
@@ -317,12 +317,13 @@ class Training:
         schema = self.declared.to_json() if self.declared else self.known.to_json() if self.known else None
         return {**about, "schema": schema, "space": repr(self.space and self.space.distributions)}
 
-    def _settle(self, preparation: Preparation) -> Scoring:
-        try:
-            return Scoring.of(self.metric, preparation)
-        except BadInput as error:  # only now are the labels known
-            told = str(error).removesuffix(" Nothing was spent")
-            raise TacitError(f"{told} These are the labels that the noise shows. The budget stays spent") from None
+    def _remarks(self, scoring: Scoring) -> list[str]:
+        if self.declared is not None:
+            return []
+        learnt = count_learnt(self.known, len(self.table.rows.names), self.task)
+        least = ColumnCounts(learnt, self.cost.columns, self.cost.missed).threshold
+        own = scoring.preparation.task == self.trainer.task
+        return remarks_on_labels(scoring, self.metric if own else scoring.metric, least)
 
     def _search(self, facts: Facts, scoring: Scoring | None, training: EncodedRows, validation: EncodedRows) -> Search:
         space, own = self.space or Space(self.trainer.space(facts)), self.space is None
@@ -332,14 +333,11 @@ class Training:
         return Search(self.trainer, space, facts, base, scoring, *parts, self.noise, centred=own, fixed=fixed)
 
     def _prepare(self) -> dict[str, Any]:
-        """What the columns hold; or why that cannot be trained on, which was drawn too, and is said again if asked."""
+        """What the columns hold, as declared or learnt."""
         preparation = self.declared
         if preparation is None:
             rows, labels = self.table.cells(self.table.training.one_each())
-            try:
-                preparation = learn_preparation(rows, labels, self.task, self.cost, self.noise, self.known)
-            except TacitError as error:
-                return {"refusal": str(error)}
+            preparation = learn_preparation(rows, labels, self.task, self.cost, self.noise, self.known)
         rates = preparation.rates
         return {"preparation": preparation.to_json(), "rates": asdict(rates) if rates else None}
 
@@ -371,6 +369,7 @@ class Training:
                 "higher": reading.higher,
                 "unit": reading.unit,
                 **({"metric": reading.about} if reading.about else {}),
+                **({"remarks": remarks} if (remarks := self._remarks(scoring)) else {}),
                 **self.cost.to_json(),
             },
         )

@@ -44,13 +44,13 @@ class PublishedModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or numbers, one for each row."""
-        return self.preparation.predictions(self.model.scores(self.preparation.features(X)))
+        return self.preparation.predictions(self.preparation.scores(self.model, self.preparation.features(X)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of ``classes_``, (n, k)."""
         if self.preparation.task != CLASSES:
             raise BadInput("probabilities are for classes; this model predicts numbers")
-        return self.model.scores(self.preparation.features(X))
+        return self.preparation.scores(self.model, self.preparation.features(X))
 
     @property
     def portable(self) -> bool:
@@ -118,6 +118,7 @@ class Trained:
                 f"{self.details['baseline']:.4g}{f' ± {off:.2g}' if off else ''}, about: {self.details['baseline_of']}"
             )
             lines.append(f"  {'without the model':{width}}  {base}")
+        lines += [f"  note: {remark}" for remark in self.details.get("remarks", ())]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
