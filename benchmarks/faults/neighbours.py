@@ -22,12 +22,15 @@ PAIRS, COMMANDS = 5000, 200
 
 def run(repeats: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
-        found = find_leaks(PAIRS * repeats, 0, Path(folder))
+        python = find_leaks(PAIRS * repeats, 0, Path(folder))
         shell = through_the_command(COMMANDS * repeats, 1, Path(folder))
-    about = f"{PAIRS * repeats} pairs through Python, {COMMANDS * repeats} through the command"
-    return [
-        Figure(
-            "pairs through Python that differ", len(found), note=", ".join([about, *found[:3]]), goal=0, better="less"
-        ),
-        Figure("pairs through the command that differ", len(shell), note=", ".join(shell[:3]), goal=0, better="less"),
-    ]
+    figures = []
+    for name, tally in (("Python", python), ("the command", shell)):
+        many, answered = sum(tally.pairs.values()), sum(tally.answered.values())
+        note = "; ".join([f"{many:,} pairs", *tally.found[:3]])
+        figures.append(Figure(f"pairs through {name} that differ", len(tally.found), note=note, goal=0, better="less"))
+        about = "pairs of which both ended in an answer: two equal refusals show nothing"
+        figures.append(
+            Figure(f"pairs through {name} that were answered", answered / many, "", note=f"{about}. {tally}")
+        )
+    return figures

@@ -23,7 +23,7 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.noise import Simulation
 from tacit.run.frames import divide_files
 from tacit.training.column_counts import ColumnCounts
-from tacit.training.learn import _labels
+from tacit.training.learn import learn_labels
 from tacit.training.private_table import separate_target
 from tacit.training.train import train
 
@@ -34,7 +34,7 @@ def write(path: Path, lines: list[str], ends: str = "\n") -> Path:
 
 
 def released_labels(y: Any) -> tuple[Any, ...]:
-    return _labels(y, ColumnCounts(2, 5.0, 1e-9), Simulation(0))[0].categories
+    return learn_labels(y, ColumnCounts(2, 5.0, 1e-9), Simulation(0))[0].categories
 
 
 @pytest.mark.parametrize("odd", ["x", None, [1], 3 + 4j, "n/a"])
@@ -51,7 +51,7 @@ def test_a_label_that_is_spelled_in_two_ways_is_counted_once() -> None:
     y = ["0"] * 5000 + ["1", "1.0"] * 12
     counts = ColumnCounts(2, 1.0, 1e-9)
     assert 12 < counts.threshold < 18
-    shown = [_labels(y, counts, Simulation(seed))[0].categories for seed in range(20)]
+    shown = [learn_labels(y, counts, Simulation(seed))[0].categories for seed in range(20)]
     assert shown.count((0, 1)) > 15
 
 

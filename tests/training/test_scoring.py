@@ -13,7 +13,7 @@ from train_parts import BUDGET, table
 
 import tacit
 from tacit.data.schema import Schema
-from tacit.errors import BadInput, TacitError
+from tacit.errors import BadInput
 from tacit.privacy.ledger import Ledger
 from tacit.training.learn import estimate_rates
 from tacit.training.preparation import Preparation

@@ -17,7 +17,7 @@ from tacit.privacy.guarantee import Budget
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import Simulation
 from tacit.training.column_counts import ColumnCounts
-from tacit.training.learn import _labels_or_range, count_learnt
+from tacit.training.learn import count_learnt, learn_labels_or_range
 from tacit.training.task import settle_task
 from tacit.training.train import train
 from tacit.training.trainer import CLASSES, NUMBERS
@@ -130,9 +130,9 @@ def test_a_target_of_unknown_kind_costs_no_more_than_two_columns(cells: list[Any
     counts, worst = ColumnCounts(7, 0.8, 1e-9), 0.0
     for here, there in itertools.permutations([0.0, 1.0, "x", None], 2):
         first = Spy()
-        _labels_or_range([here, *cells], counts, first)  # type: ignore[arg-type]
+        learn_labels_or_range([here, *cells], counts, first)  # type: ignore[arg-type]
         second = Spy(first.seen)
-        _labels_or_range([there, *cells], counts, second)  # type: ignore[arg-type]
+        learn_labels_or_range([there, *cells], counts, second)  # type: ignore[arg-type]
         assert first.scales == second.scales
         pairs = zip(first.seen, second.seen, first.scales, strict=True)
         worst = max(worst, sum((np.linalg.norm(a - b) / scale) ** 2 for a, b, scale in pairs))

@@ -214,7 +214,7 @@ def test_a_target_of_words_is_released_with_a_range_where_a_number_was_asked_for
     assert np.isfinite(value.model.predict(table()[:3])).all()
 
 
-def test_a_refusal_that_an_earlier_release_stored_is_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_of_an_earlier_release_is_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.training import train as module
 
     monkeypatch.setattr(module.Training, "_prepare", lambda self: {"refusal": "no label is frequent enough"})

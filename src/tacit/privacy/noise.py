@@ -126,7 +126,7 @@ class Exact:
         noisy = _in_pairs(array, np.int64)
         for part in _blocks(noisy):
             np.clip(part, -WIDEST, WIDEST, out=part)
-            low = (part & ((1 << grid.e) - 1)) * grid.per_step  # exact: below 2^53
+            low: Array = (part & ((1 << grid.e) - 1)) * grid.per_step  # exact: below 2^53
             part >>= grid.e
             part += self._round_all(GAUSSIAN, low, grid, lambda i, low=low: Fraction(low[i])).astype(np.int64)  # type: ignore[misc]
             part <<= grid.e
@@ -183,7 +183,8 @@ class Exact:
         undecided = np.abs(t, out=t) > grid.inside
         undecided |= first == 0
         for i in np.flatnonzero(undecided.any(axis=0)).tolist():
-            k[:, i] = self._refine(law, *words[:, :, i].tolist(), [exact(i), exact(i + half)], grid.S)
+            pair, further = words[:, :, i].tolist()
+            k[:, i] = self._refine(law, pair, further, [exact(i), exact(i + half)], grid.S)
         return k.ravel()
 
     def _round_one(self, law: Law, low: float, grid: Grid, exact: Callable[[], Fraction]) -> int:

@@ -122,5 +122,5 @@ def round_draws(
             ]
             nearest = [(y + 0.5).floor().unique_fmpz() for y in sums]
         if None not in nearest:
-            return [int(k) for k in nearest]  # type: ignore[arg-type]
+            return [int(k) for k in nearest]
         bits, known = [b << EXTRA | more() for b in bits], known + EXTRA

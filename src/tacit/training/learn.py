@@ -43,9 +43,9 @@ def learn_preparation(
     ]
     aim, rates = known.target if known.target is not None and known.target.is_settled else None, None
     if aim is None and task is None:
-        aim, rates = _labels_or_range(y, counts, noise)
+        aim, rates = learn_labels_or_range(y, counts, noise)
     elif aim is None and task == CLASSES:
-        aim, rates = _name_labels(counts.count_values(*read_column(y).distinct(), noise), counts)
+        aim, rates = learn_labels(y, counts, noise)
     elif aim is None:
         aim = counts.describe("target", y, noise, kind="number", stretch=TARGET)[0]
     schema = Schema(tuple(column for column, _ in described), aim, form=table.form)
@@ -102,7 +102,12 @@ def declared_preparation(X: Any, schema: Schema) -> Preparation:
     return Preparation(Schema(schema.columns, schema.target, True, table.form), {})
 
 
-def _labels_or_range(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates | None]:
+def learn_labels(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates]:
+    """Labels that are seen through the noise, with their rates."""
+    return _name_labels(counts.count_values(*read_column(y).distinct(), noise), counts)
+
+
+def learn_labels_or_range(y: Any, counts: ColumnCounts, noise: Source) -> tuple[Column, Rates | None]:
     """Labels; or the range of a number, where most cells are numbers and many of them are no label that is seen.
 
     Guarantee. Labels cost what a column does, and kinds with a range what another does, whichever of them is taken.
