@@ -93,7 +93,7 @@ def test_cross_validation_around_a_search_is_told_that_every_fold_spends() -> No
 
 
 def test_a_scaler_that_saw_the_validation_rows_is_refused() -> None:
-    with pytest.raises(BadInput, match="'standardscaler' comes before PrivateSearchCV in a pipeline"):
+    with pytest.raises(BadInput, match="'standardscaler' comes before PrivateSearchCV: it was fitted"):
         make_pipeline(StandardScaler(), search()).fit(X, Y)
     made = make_pipeline(Normalizer(), FunctionTransformer(), search()).fit(X, Y)
     assert made[-1].best_score_ > 0.5

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -155,6 +156,14 @@ def test_what_would_fit_it_many_times_or_behind_a_scaler_is_refused(around: Any,
     with pytest.raises(BadInput, match=where):
         around(quick(ledger=ledger), X[["age"]].astype(float), y)
     assert not [e for e in ledger.entries() if e.kind == "charge"]
+
+
+@pytest.mark.parametrize("model", [tacit.PrivateRegressor(), tacit.PrivateSearchCV(Ridge(), {"alpha": [0.1, 1.0]})])
+def test_a_scaler_of_the_target_that_saw_private_rows_is_refused(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(900, 2)), rng.normal(size=900)
+    with pytest.raises(BadInput, match="'transformer' comes before Private"):
+        TransformedTargetRegressor(model, transformer=StandardScaler()).fit(X, y)
 
 
 def test_no_row_is_kept_in_the_fitted_estimator() -> None:

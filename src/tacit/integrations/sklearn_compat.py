@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ FOLDS = (
     "and the scores of the outer folds are exact. For a score of the chosen model read best_score_, which is paid for"
 )
 SCALER = (
-    "{name} comes before {this} in a pipeline: it was fitted on all rows, the private ones among them, and nothing "
+    "{name} comes before {this}: it was fitted on all rows, the private ones among them, and nothing "
     "would protect what it learnt. {remedy}. Nothing was spent"
 )
 INSIDE = "Put the pipeline inside: PrivateSearchCV(make_pipeline(..., {kind}()), space)"
@@ -93,31 +93,37 @@ def _has_rows(value: Any, rows: int) -> bool:
 
 def look_around(search: Any, budget: Any) -> None:
     """Warn inside a cross-validation; refuse behind a transformer that was fitted on all rows."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        module, act = str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
-        if module.startswith("sklearn.model_selection") and act == "_fit_and_score":
+    for part, act, caller in _callers():
+        if (part, act) == ("model_selection", "_fit_and_score"):
             warnings.warn(FOLDS.format(budget=budget), PrivacyWarning, stacklevel=3)
             break
-        if module == "sklearn.pipeline" and act.startswith("fit"):
-            _refuse_scalers(frame.f_locals.get("self"), search)
-        frame = frame.f_back
+        _refuse_scalers(part, act, caller, search)
 
 
 def refuse_company(model: Any) -> None:
     """Refuse to be fitted behind a transformer that was fitted on all rows, or by something that fits many times."""
+    for part, act, caller in _callers():
+        _refuse_scalers(part, act, caller, model)
+        if part in MANY_FITS:
+            raise BadInput(REPEATS.format(this=type(model).__name__, where=part))
+
+
+def _callers() -> Iterator[tuple[str, str, Any]]:
+    """Of all calls that led here, those in scikit-learn: the part of it, the function, and whose method it is."""
     frame = inspect.currentframe()
     while frame is not None:
-        home = str(frame.f_globals.get("__name__", "")).split(".")
-        if home[0] == "sklearn" and home[1:2] == ["pipeline"] and frame.f_code.co_name.startswith("fit"):
-            _refuse_scalers(frame.f_locals.get("self"), model)
-        if home[0] == "sklearn" and home[1:2] and home[1] in MANY_FITS:
-            raise BadInput(REPEATS.format(this=type(model).__name__, where=home[1]))
+        home, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
+        if home == "sklearn":
+            yield rest.split(".")[0], frame.f_code.co_name, frame.f_locals.get("self")
         frame = frame.f_back
 
 
-def _refuse_scalers(pipeline: Any, model: Any) -> None:
-    for name, step in getattr(pipeline, "steps", [])[:-1]:
+def _refuse_scalers(part: str, act: str, caller: Any, model: Any) -> None:
+    """Refuse steps before the last of a pipeline, and a transformer of the target, that are fitted."""
+    steps = getattr(caller, "steps", [])[:-1] if part == "pipeline" and act.startswith("fit") else []
+    if part == "compose" and act == "fit":
+        steps = [("transformer", getattr(caller, "transformer", None))]
+    for name, step in steps:
         if step not in (None, "passthrough") and get_tags(step).requires_fit:
             inside = getattr(model, "estimator", None)
             remedy = AS_THEY_ARE if inside is None else INSIDE.format(kind=type(inside).__name__)

@@ -126,7 +126,8 @@ class Exact:
         noisy = _in_pairs(array, np.int64)
         for part in _blocks(noisy):
             np.clip(part, -WIDEST, WIDEST, out=part)
-            low: Array = (part & ((1 << grid.e) - 1)) * grid.per_step  # exact: below 2^53
+            low = np.asarray(part & ((1 << grid.e) - 1), float)
+            low *= grid.per_step  # exact: below 2^53
             part >>= grid.e
             part += self._round_all(GAUSSIAN, low, grid, lambda i, low=low: Fraction(low[i])).astype(np.int64)  # type: ignore[misc]
             part <<= grid.e
