@@ -17,9 +17,9 @@ from tacit.training.descent import (
     RIDGE,
     Descent,
     DescentTrainer,
-    _Update,
     shrinkage,
 )
+from tacit.training.linear import Update
 from tacit.training.starts import FEATURES, TARGETS
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
 from tacit.training.whole_gradients import WholeRows
@@ -65,14 +65,14 @@ def test_noise_out_of_range_is_refused() -> None:
 
 
 def test_momentum_adds_nine_tenths_of_the_last_step() -> None:
-    update = _Update("momentum", 0.5, (1, 1))
+    update = Update("momentum", 0.5, np.zeros((1, 1)))
     steps = [float(update(np.array([[g]]))[0, 0]) for g in (1.0, 2.0, 0.0)]
     assert steps == pytest.approx([0.5, 0.5 * 2.9, 0.5 * 2.61])
 
 
 def test_adam_follows_its_paper() -> None:
     """Kingma and Ba (2015), Algorithm 1, written out for one number."""
-    update, m, v = _Update("adam", 0.1, (1, 1)), 0.0, 0.0
+    update, m, v = Update("adam", 0.1, np.zeros((1, 1))), 0.0, 0.0
     for i, g in enumerate((1.0, -2.0, 0.5), 1):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         expected = 0.1 * (m / (1 - 0.9**i)) / (math.sqrt(v / (1 - 0.999**i)) + 1e-8)
