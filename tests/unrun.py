@@ -21,7 +21,7 @@ class Unrun:
         self.config, self.left_out = config, 0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        self.left_out += len(items)
+        self.left_out += sum(item.get_closest_marker("slow") is not None for item in items)
 
     def pytest_sessionfinish(self) -> None:
         if hasattr(self.config, "workeroutput"):

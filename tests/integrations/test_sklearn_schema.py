@@ -94,6 +94,14 @@ ROW = st.one_of(st.lists(CELLS, min_size=2, max_size=3), CELLS)
 CONTAINERS = ("list", "objects", "array", "frame")
 
 
+def as_series(values: list[Any]) -> pd.Series:
+    """As pandas holds them; older ones hold a whole number beyond all floats as an object alone."""
+    try:
+        return pd.Series(values)
+    except OverflowError:
+        return pd.Series(values, dtype=object)
+
+
 def built(rows: list[Any], labels: list[Any], container: str, width: int) -> tuple[Any, Any]:
     """Rows as somebody would hold them. NumPy and pandas choose types that hold every cell, the strange one too."""
     whole = [r if isinstance(r, list) and len(r) == width else [r] * width for r in rows]
@@ -107,8 +115,8 @@ def built(rows: list[Any], labels: list[Any], container: str, width: int) -> tup
     if container == "objects":
         return objects, answers
     if container == "frame":
-        frame = pd.DataFrame({f"c{j}": pd.Series(list(objects[:, j])) for j in range(width)})
-        return frame, pd.Series(list(answers))
+        frame = pd.DataFrame({f"c{j}": as_series(list(objects[:, j])) for j in range(width)})
+        return frame, as_series(list(answers))
     try:
         return np.array(whole), np.array(labels)
     except (ValueError, TypeError, OverflowError):  # not two-dimensional any more: not what a caller could hand over

@@ -64,6 +64,21 @@ def test_the_noise_is_what_the_formulae_say() -> None:
     assert held.deviation == pytest.approx(4 / (400 * 0.5))
 
 
+def test_laplace_noise_covers_the_steps_and_their_rounding_to_floats() -> None:
+    """With 2^23 records sums are rounded to whole multiples of 8."""
+    for records, unit in ((400, 1), (2**23, 8)):
+        terms = pool.PoolTerms(Objective(losses, records, (0.0, 1.0)), Budget.pure(1.0), 0.25)
+        assert pool.float_unit(records) == unit
+        assert terms.blur().sensitivity == STEPS + unit
+
+
+def test_a_ledger_records_what_was_drawn(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.open(tmp_path / "ledger.db", "l", Budget.pure(3.0))
+    release = tune(ledger=ledger, out=tmp_path / "out")
+    assert [entry.kind for entry in ledger.entries()] == ["charge", "drawn"]
+    assert ledger.verify_certificate(release.certificate()).paid
+
+
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("budget", [Budget.pure(50.0), Budget.gdp(20.0)])
 def test_with_much_budget_it_finds_the_best_and_its_score(direction: str, budget: Budget) -> None:

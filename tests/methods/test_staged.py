@@ -128,9 +128,18 @@ def test_a_region_that_was_lost_is_not_drawn_again(tmp_path: Path, monkeypatch: 
         tune(out=tmp_path)
     assert len(tune(out=tmp_path).value.trials) == 5  # in the whole space
     assert len(draws) == 1
+    assert staged._find_region(open_study(f"sqlite:///{tmp_path / 'study.db'}", "tacit", ["minimize"])) == -1
 
 
-@pytest.mark.parametrize("changes", [{"pool": 0}, {"region_share": 1.0}, {"half_width": 0.0}])
-def test_wrong_options_are_refused_before_a_look(changes: dict[str, Any]) -> None:
-    with pytest.raises(BadInput):
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"pool": 0}, "pool must be"),
+        ({"region_share": 1.0}, "region_share must be"),
+        ({"region_share": -0.1}, "region_share must be"),
+        ({"half_width": 0.0}, "half_width must be"),
+    ],
+)
+def test_wrong_options_are_refused_before_a_look(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
         tune(never, **changes)
