@@ -32,7 +32,7 @@ from typing import Any
 from tacit.errors import BadInput, BudgetRefused, LedgerError, LedgerTampered, NoLedger, name_type
 from tacit.notebook import DrawnInNotebooks
 from tacit.privacy.any_filter import AnyFilter, describe_terms, filter_over, same_terms
-from tacit.privacy.filters import NOTHING, Filter
+from tacit.privacy.filters import NOTHING, Cost, Filter
 from tacit.privacy.guarantee import RECORD, Budget, Guarantee
 from tacit.privacy.ledger import tables as rows
 from tacit.privacy.ledger.address import with_password, without_password
@@ -226,10 +226,10 @@ class Ledger(DrawnInNotebooks):
 
     def payment(self, number: int) -> Payment:
         """The payment of a charge by its number, for a process that resumes what an earlier one paid for."""
-        charge = next((e for e in self.entries() if e.number == number and e.kind == CHARGE), None)
-        if charge is None:
-            raise LedgerError(f"entry {number} of ledger {self.name!r} is not a charge, so it pays for nothing")
-        return Payment(self.id, self.name, charge.number, charge.hash)
+        for entry in self.entries():
+            if entry.number == number and entry.kind == CHARGE:
+                return Payment(self.id, self.name, number, entry.hash)
+        raise LedgerError(f"entry {number} of ledger {self.name!r} is not a charge, so it pays for nothing")
 
     def pays(self, payment: Payment) -> Entry:
         """The charge that a payment names; LedgerError if this ledger has no such entry."""
@@ -266,8 +266,7 @@ class Ledger(DrawnInNotebooks):
 
     def remaining(self) -> Budget:
         """What is left, as a budget of the ledger's own notion."""
-        with self._reading() as turn:
-            return self.filter.remaining(rows.end(turn, self._header).spent)
+        return self.filter.remaining(self._spent())
 
     def room(self) -> Room:
         """What is left, as what each kind of release could still cost."""
@@ -275,13 +274,11 @@ class Ledger(DrawnInNotebooks):
 
     def takes(self, guarantee: Guarantee) -> bool:
         """Whether the budget that is left covers a release of any unit; False also where it cannot be counted."""
-        with self._reading() as turn:
-            return fits(self.filter, rows.end(turn, self._header).spent, guarantee)
+        return fits(self.filter, self._spent(), guarantee)
 
     def foresee(self, guarantee: Guarantee) -> str:
         """What a charge would do here, in words: refused, or taken and what would be left."""
-        with self._reading() as turn:
-            return foresee(self.name, self.filter, rows.end(turn, self._header).spent, guarantee)
+        return foresee(self.name, self.filter, self._spent(), guarantee)
 
     def can_afford(self, guarantee: Guarantee) -> bool:
         """Whether a charge would be admitted now; another process may be quicker. Raises where charge would."""
@@ -364,6 +361,10 @@ class Ledger(DrawnInNotebooks):
         except LedgerError:
             left = "unknown"
         return f"<Ledger {self.name!r}: budget {self.budget}; remaining {left}>"
+
+    def _spent(self) -> Cost:
+        with self._reading() as turn:
+            return rows.end(turn, self._header).spent
 
     def _reading(self) -> AbstractContextManager[rows.Turn]:
         self._usable()

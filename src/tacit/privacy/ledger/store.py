@@ -323,11 +323,9 @@ class Database:
                 self.refuse_lost(header.name)
                 names = [header_of(row).name for row in connection.execute(sa.select(ledgers)).all()]
                 refuse_alike(header.name, names)
-                b = header.budget
-                terms = {"notion": b.notion, "amount": b.amount, "delta": b.delta, "composition": header.composition}
-                about = {"id": header.id, "name": header.name, "description": header.description}
-                rest = {"reserve": header.reserve, "unit": header.unit, "created": header.created}
-                connection.execute(ledgers.insert().values(**about, **terms, **rest, length=0, head=header.genesis))
+                terms = header.to_json() | header.to_json()["budget"]
+                columns = {c.name: terms[c.name] for c in ledgers.c if c.name in terms}
+                connection.execute(ledgers.insert().values(**columns, length=0, head=header.genesis))
                 if isinstance(header.filter, AnyFilter):
                     connection.execute(meta.update().where(meta.c.key == "schema").values(value=SEVERAL))
         made = there or header

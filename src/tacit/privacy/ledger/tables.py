@@ -227,11 +227,23 @@ def end(turn: Turn, header: Header) -> Entry:
     return found
 
 
-@lru_cache(64)
+_known: dict[Any, tuple[Entry, str]] = {}  # by row: every charge looks at the first and the last once more
+
+
 def _recall(name: str, row: Any) -> tuple[Entry, str]:
-    """An entry and the hash that it should have: every charge looks at the first and the last once more."""
-    entry = _entry_of(name, row)
-    return entry, entry.compute_hash()
+    """An entry and the hash that it should have."""
+    found = _known.get(row)
+    if found is None:
+        entry = _entry_of(name, row)
+        found = _remember(row, entry, entry.compute_hash())
+    return found
+
+
+def _remember(row: Any, entry: Entry, hash: str) -> tuple[Entry, str]:
+    if len(_known) > 64:
+        _known.clear()
+    _known[row] = found = entry, hash
+    return found
 
 
 def first_unit(connection: Connection, header: Header) -> str | None:
@@ -278,6 +290,7 @@ def append(
     hash = Entry(*said, *sums).compute_hash()
     turn.made = Entry(*said, *sums, hash)
     turn.row = _row_of(header.id, turn.made)
+    _remember(turn.row, turn.made, hash)
     return turn.made
 
 

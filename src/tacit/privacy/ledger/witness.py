@@ -104,9 +104,11 @@ def _read(descriptor: int) -> SeenEntry | None:
 def note(path: Path, seen: SeenEntry) -> None:
     """Note a later entry than the one that is noted. Where we may not write, nothing is noted."""
     with contextlib.suppress(OSError):
-        if not path.exists():
+        try:
+            descriptor = open_private(path, os.O_RDWR)
+        except FileNotFoundError:
             create_private_folder(path.parent)
-        descriptor = open_private(path, os.O_RDWR)
+            descriptor = open_private(path, os.O_RDWR)
         try:
             before = _read(descriptor)
             if before is None or before.ledger != seen.ledger or before.number < seen.number:
