@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, USAGE, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 DEBUG = "TACIT_DEBUG"
-PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # of a group of verbs
+PLAIN: Any = {"no_args_is_help": True, "rich_markup_mode": None}  # of a group of verbs
 UsageError: Any = typer.BadParameter.__base__  # Click's own, or the copy that newer versions of Typer carry
 
 PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")

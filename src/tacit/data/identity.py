@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import BadInput, name_type
-from tacit.files import create_private_folder, open_private
+from tacit.files import Json, create_private_folder, open_private
 
 FORMAT = "tacit.data/1"
 CONTENT = "cells"  # what a digest is made of; those of the first releases, which do not say, cannot be compared
@@ -93,7 +93,7 @@ class DataIdentity:
 
     def describe(self) -> dict[str, Any]:
         """The public facts."""
-        facts: dict[str, Any] = {"rows": self.rows, "columns": self.columns, "target": self.target}
+        facts: Json = {"rows": self.rows, "columns": self.columns, "target": self.target}
         facts |= {"schema": self.schema, "use": self.use}
         return {"format": FORMAT, "name": self.name, **{k: v for k, v in facts.items() if v is not None}}
 
@@ -195,7 +195,7 @@ def _differences(stored: dict[str, Any], now: DataIdentity) -> str:
     return "; ".join(found)
 
 
-def _say(facts: dict[str, Any]) -> str:
+def _say(facts: Json) -> str:
     sizes = [f"{facts[k]:,} {k}" for k in ("rows", "columns") if k in facts]
     return f"{facts.get('name')!r}" + (f" ({', '.join(sizes)})" if sizes else "")
 

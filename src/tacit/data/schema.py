@@ -23,6 +23,7 @@ from tacit.data.columns import CellColumn
 from tacit.data.containers import read_column
 from tacit.data.table import Table, assemble, encode_whole, form_of
 from tacit.errors import BadInput, choice, interval, name_type
+from tacit.files import Json
 
 KINDS = ("number", "category", "text", "time", "object")
 TASKS = ("classification", "regression")
@@ -113,8 +114,8 @@ class Column:
             codes = np.where(by_text >= 0, by_text, codes)
         return codes
 
-    def to_json(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"name": self.name, "kind": self.kind}
+    def to_json(self) -> Json:
+        about: Json = {"name": self.name, "kind": self.kind}
         about |= {"categories": list(self.categories)} if self.categories else {}
         return about | ({"range": list(self.range)} if self.range else {})
 
@@ -232,7 +233,7 @@ class Schema:
         fits = (values >= low) & (values <= high)
         return np.where(fits, values, low if self.target.range else 0.0), fits
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         aim = self.target.to_json() if self.target else None
         return {
             "format": FORMAT,

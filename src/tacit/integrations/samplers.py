@@ -11,7 +11,7 @@ from optuna.search_space import IntersectionSearchSpace
 
 from tacit.errors import BadInput, count, real
 from tacit.methods.sampler import ModelSampler
-from tacit.space import Space
+from tacit.space import Params, Space
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -54,9 +54,7 @@ class KnownNoiseSampler(BaseSampler):
         shared = self._shared.calculate(study)
         return {name: d for name, d in sorted(shared.items()) if not d.single()}
 
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> Params:
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}

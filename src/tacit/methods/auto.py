@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.methods.branching import METHODS as BRANCHING
 from tacit.methods.branching import TrialSpace
 from tacit.methods.forecast import Forecast, PlanInput
@@ -175,7 +176,7 @@ NOISES: dict[str, Callable[[PlanInput], float]] = {"pool": choice_noise}
 @lru_cache(maxsize=1)
 def table() -> dict[str, Any]:
     """The measured regrets as they are shipped."""
-    read: dict[str, Any] = json.loads((resources.files("tacit.methods") / "choice.json").read_text("utf-8"))
+    read: Json = json.loads((resources.files("tacit.methods") / "choice.json").read_text("utf-8"))
     return read
 
 

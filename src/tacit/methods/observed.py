@@ -20,6 +20,7 @@ import numpy as np
 
 from tacit.data.identity import DataIdentity
 from tacit.errors import BadInput, BudgetRefused, count
+from tacit.files import Json
 from tacit.methods.constraint import ConstrainedMean, Constraint
 from tacit.methods.privacy_unit import premises_of, unit_of
 from tacit.objective import Objective
@@ -30,6 +31,7 @@ from tacit.privacy.mean import BoundedMean
 from tacit.privacy.noise import EXACT, Source
 from tacit.run.evaluate import result, submit_losses
 from tacit.run.study_store import CONFIRMS, CONSTRAINED, StudyStore
+from tacit.space import Params
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -98,8 +100,8 @@ class ObservationTerms:
         """For the ledger."""
         return f"tune {{run}}: {self.trials} observations"
 
-    def to_json(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
+    def to_json(self) -> Json:
+        about: Json = {"records": self.records, "bounds": list(self.bounds), "trials": self.trials}
         about |= {"basis": self.basis} if self.basis != "record" else {}  # as the first release wrote it
         about |= {"constraint": self.constraint.to_json()} if self.constraint is not None else {}
         return {**about, "direction": self.direction, "budget": self.budget.to_json()}
@@ -190,7 +192,7 @@ def confirm(
     observations: Observations,
     objective: Objective,
     distributions: dict[str, Any],
-    params: dict[str, Any],
+    params: Params,
     *,
     executor: Executor | None = None,
     done: Callable[[Trial, float], None] = lambda trial, value: None,
@@ -227,9 +229,7 @@ def confirm(
         study.sampler = searching
 
 
-def simultaneous_deviation(
-    score: float, params: dict[str, Any], trials: Sequence[dict[str, Any]], scale: float
-) -> float:
+def simultaneous_deviation(score: float, params: Params, trials: Sequence[Json], scale: float) -> float:
     """The deviation to state for a score at parameters that were chosen by the observations themselves.
 
     The luckiest of many observations flatters. With probability 95% none of T is off by more than q = Phi^-1(1 -
@@ -248,7 +248,7 @@ def simultaneous_deviation(
     return float(off + scale * wide) / 1.96
 
 
-def is_contradicted(params: dict[str, Any], trials: Sequence[dict[str, Any]], variance: float, higher: bool) -> bool:
+def is_contradicted(params: Params, trials: Sequence[Json], variance: float, higher: bool) -> bool:
     """Whether another setting was observed to be better by more than ``CONTRADICTED`` known deviations.
 
     Noise alone does that to the better of two settings with probability 3e-7; an objective that has chance of its own
@@ -264,16 +264,14 @@ def is_contradicted(params: dict[str, Any], trials: Sequence[dict[str, Any]], va
     return bool(find_refuted(means, noise, CONTRADICTED)[list(values).index(_key(params))])
 
 
-def list_rivals(
-    params: dict[str, Any], trials: Sequence[dict[str, Any]], limit: Constraint | None
-) -> list[dict[str, Any]]:
+def list_rivals(params: Params, trials: Sequence[Json], limit: Constraint | None) -> list[Json]:
     """The observations that may contradict an answer: its own, and those at which a constraint was seen to be kept."""
     return [t for t in trials if limit is None or t["params"] == params or limit.margin(t["constraint"]) >= 0]
 
 
 def describe_constraint(
-    params: dict[str, Any],
-    trials: Sequence[dict[str, Any]],
+    params: Params,
+    trials: Sequence[Json],
     fresh: list[tuple[float, float | None]],
     observations: Observations,
 ) -> dict[str, Any]:
@@ -290,7 +288,7 @@ def describe_constraint(
     return {"constraint": limit.describe(own, wide)}
 
 
-def _key(params: dict[str, Any]) -> str:
+def _key(params: Params) -> str:
     return repr(sorted(params.items()))
 
 

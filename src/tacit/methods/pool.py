@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import TacitError, probability
+from tacit.files import Json
 from tacit.methods.constraint import ConstrainedMean, Constraint
 from tacit.methods.forecast import Forecast, PlanInput, Preview, would_refuse
 from tacit.methods.intervals import sampling_deviation
@@ -166,9 +167,9 @@ class PoolTerms:
         """Standard deviation of the score."""
         return self.deviations[0]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         o = self.objective
-        about: dict[str, Any] = {"records": o.records, "bounds": list(o.bounds), "direction": o.direction}
+        about: Json = {"records": o.records, "bounds": list(o.bounds), "direction": o.direction}
         about |= {"basis": o.basis} if o.basis != "record" else {}
         about |= {"constraint": self.constraint.to_json()} if self.constraint is not None else {}
         simulated = {"simulated": True} if self.noise.simulated else {}
@@ -217,7 +218,7 @@ def run(task: Task) -> Release[Tuned]:
 def _result(terms: PoolTerms, listed: list[Params], scale: float, winner: float, score: float, *metric: float) -> Tuned:
     low, high = terms.objective.bounds
     law = "Laplace" if terms.laplace else "Gaussian"
-    details: dict[str, Any] = {
+    details: Json = {
         "candidates": len(listed),
         "choice_noise": scale,
         "search": f"{len(listed)} candidates, fixed in advance, were evaluated and stay hidden; one draw, with Gumbel "
@@ -336,7 +337,7 @@ def moving_halves(records: int) -> tuple[Callable[[Any], Array], Callable[[Any],
     """Losses of one record that move one half of the space up and the other down, as far as they can."""
 
     def losses(side: int) -> Callable[[Any], Array]:
-        def at(params: dict[str, Any]) -> Array:
+        def at(params: Params) -> Array:
             first = float(side) if params["x"] < 0.5 else 1.0 - side
             return np.concatenate(([first], np.full(records - 1, 0.5)))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from optuna.trial import TrialState
 
 from tacit.errors import count
+from tacit.files import Json
 from tacit.gp.threads import one_thread
 from tacit.methods.constraint import Constraint
 from tacit.methods.optimiser import BestGuess, Optimiser, sobol_points
@@ -59,7 +60,7 @@ class ModelSampler(JointSampler):
         found = self._propose(study.get_trials(deepcopy=False), study.direction.name, but=trial.number)
         return self._first(trial.number) if found is None else found
 
-    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]] | None:
+    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, Json] | None:
         found = self._propose(trials, direction)
         return None if found is None else (found, {})
 
@@ -168,7 +169,7 @@ class FixedSampler(JointSampler):
     """The same parameters for every trial. Unlike enqueued ones, no other process can take them for its own trial."""
 
     def __init__(
-        self, distributions: dict[str, BaseDistribution], params: Params, attributes: dict[str, Any] | None = None
+        self, distributions: dict[str, BaseDistribution], params: Params, attributes: Json | None = None
     ) -> None:
         super().__init__(Space(distributions))
         self.params, self.attributes = dict(params), attributes or {}
@@ -176,5 +177,5 @@ class FixedSampler(JointSampler):
     def point(self, study: Study, trial: FrozenTrial) -> Params:
         return self.params
 
-    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]]:
+    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, Json]:
         return self.params, self.attributes

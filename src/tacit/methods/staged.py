@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.errors import BadInput, count, probability
+from tacit.files import Json
 from tacit.methods.branching import TrialSpace
 from tacit.methods.forecast import Forecast, PlanInput, Preview
 from tacit.methods.neighbours import Neighbours, unit_space
@@ -88,7 +89,7 @@ class StagedTerms(ObservationTerms):
         whole = Guarantee(Budget.gdp(self.budget.mu()), unit, (), SOURCE, premises=premises)
         return whole.at(self.budget.delta) if self.budget.notion == "approximate" else whole
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         staged = {"region_share": self.share, "pool": self.pool, "half_width": self.half_width, "listed": self.listed}
         return {**super().to_json(), **staged}
 
@@ -167,7 +168,7 @@ def box_around(space: Space, params: Params, half_width: float) -> Space:
     """
     at = space.cube([params])[0]
     low, high = space.params(np.clip(np.stack([at - half_width, at + half_width]), 0.0, 1.0))
-    made: dict[str, Any] = {}
+    made: Json = {}
     for name, d in space.distributions.items():
         if hasattr(d, "choices"):
             made[name] = d

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.charts.fronts import FrontChart
 from tacit.errors import BadInput, type_and_shape
-from tacit.files import write_file
+from tacit.files import Json, write_file
 from tacit.pareto.chart import chart_of
 from tacit.pareto.front import Front, table_of
 
@@ -54,7 +54,7 @@ class Comparison:
 
     def at(self, *, epsilon: float) -> dict[str, Any]:
         """The best tested point of each front at most ``epsilon``; None where there is none."""
-        found: dict[str, Any] = {}
+        found: Json = {}
         for front in self.fronts:
             fits = any(p.epsilon <= epsilon for p in front.points)
             found[front.name] = front.at(epsilon=epsilon) if fits else None
@@ -67,7 +67,7 @@ class Comparison:
         shared = tuple(reference) if reference is not None else self.fronts[0].reference
         return {f.name: f.hypervolume(shared) for f in self.fronts}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"private": self.private, "audience": self.audience, "fronts": [f.to_json() for f in self.fronts]}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.data.identity import DataIdentity, agree_on_data, describe_making, identify
 from tacit.errors import BadInput, BudgetRefused, ObjectiveError, choice, count, differences, positive
+from tacit.files import Json
 from tacit.objective import call_without_message
 from tacit.pareto.algorithm import Oracles, RunFailed, seeds_of
 from tacit.pareto.estimates import LEAST, ErrorModel
@@ -25,6 +26,7 @@ from tacit.run.evaluate import result, submit
 from tacit.run.loop import run_trials
 from tacit.run.progress import progress_bar
 from tacit.run.study_store import is_claimed
+from tacit.space import Params
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -104,7 +106,7 @@ def discover(
         from tacit.pareto.sampler import DParetoSampler
 
         scales, noise = (("log", "linear"), test.deviation**2) if test else (("log", "logit"), 0.0)
-        about: dict[str, Any] = {"privacy_model": privacy_model, "scales": scales, "noise": noise, "seed": seed}
+        about: Json = {"privacy_model": privacy_model, "scales": scales, "noise": noise, "seed": seed}
         about["costs"] = oracles.costs if len(corner) == 3 and not _is_measured(oracles) else None
         sampler = DParetoSampler(
             oracles.space, oracles.quick_epsilons, startup=min(startup, trials), reference=corner, **about
@@ -205,7 +207,7 @@ class _Totals:
     def __init__(self, oracles: Oracles, mechanism: Any) -> None:
         self.oracles, self.mechanism = oracles, mechanism
 
-    def __call__(self, params: dict[str, Any], seeds: Sequence[int]) -> list[int]:
+    def __call__(self, params: Params, seeds: Sequence[int]) -> list[int]:
         return totals_of(self.oracles, self.mechanism, params, seeds)
 
 
@@ -245,7 +247,7 @@ def _front(study: Study, oracles: Oracles, test: ObservedTest | None, corner: tu
     trials = study.get_trials(deepcopy=False)
     done = [t for t in trials if t.state == TrialState.COMPLETE]
     points = [Point.of(dict(t.params), t.values[0], t.user_attrs[RUNS], *t.values[2:]) for t in done]
-    about: dict[str, Any] = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
+    about: Json = {"label": oracles.label, "delta": oracles.delta, "name": oracles.name, "reference": corner}
     about["cost_name"] = oracles.cost_name if len(corner) == 3 else ""
     lost = [t for t in trials if FAILED in t.user_attrs]
     about |= {"failed": tuple(dict(t.params) for t in lost)}
@@ -272,9 +274,7 @@ def _baselines(study: Study, oracles: Oracles) -> dict[str, float]:
     return stored
 
 
-def _place(
-    study: Study, oracles: Oracles, test: ObservedTest | None, points: list[Point], whole: bool
-) -> list[dict[str, Any]]:
+def _place(study: Study, oracles: Oracles, test: ObservedTest | None, points: list[Point], whole: bool) -> list[Json]:
     """What a point is told to be: its interval; of a private front also its utility, where the model sees it.
 
     Not where a lucky draw put it. Decided once: a finished private front that is asked for again is the same to the
@@ -338,7 +338,7 @@ def _refuse_third(oracles: Oracles, private: bool) -> None:
 
 def _agree(study: Study, oracles: Oracles, search: str, repeats: int, private: bool, data: DataIdentity | None) -> None:
     """One study, one kind of epsilon and one kind of utility, of one algorithm on one set of data, by one search."""
-    about: dict[str, Any] = {
+    about: Json = {
         "name": oracles.name,
         "label": oracles.label,
         "delta": oracles.delta,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import BadInput, positive, probability
-from tacit.files import write_file
+from tacit.files import Json, write_file
 from tacit.notebook import DrawnInNotebooks
 from tacit.pareto.dominance import hypervolume, nondominated
 from tacit.privacy.guarantee import Guarantee
@@ -80,7 +80,7 @@ class Point:
     def of(cls, params: Params, epsilon: float, runs: Sequence[float], cost: float | None = None) -> Point:
         return cls(dict(params), float(epsilon), float(np.mean(runs)), max(runs), min(runs), tuple(runs), cost=cost)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         about = {"epsilon": self.epsilon, "utility": self.utility, "best": self.best, "worst": self.worst}
         ends = {"low": self.low, "high": self.high} if self.low is not None else {}  # the first release had none
         ends |= {} if self.cost is None else {"cost": self.cost}
@@ -205,7 +205,7 @@ class Front(DrawnInNotebooks):
         about = {**(self.origin or {}), "unit": unit_in_words(self.guarantee), "chosen": NONE}
         return Release(self, self.guarantee, self.payment, {**about, **({"left": self.left} if self.left else {})})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Everything, in JSON's own types; says who may see it."""
         return {
             "format": FORMAT,
@@ -229,7 +229,7 @@ class Front(DrawnInNotebooks):
         }
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Front:
+    def from_json(cls, document: Json) -> Front:
         """A front read back."""
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise BadInput(f"a front in JSON must have format {FORMAT!r}")
@@ -239,7 +239,7 @@ class Front(DrawnInNotebooks):
             corner = tuple(float(v) for v in document["reference"])
             if len(corner) not in (2, 3):
                 raise ValueError("a reference has two or three numbers")
-            about: dict[str, Any] = {k: document[k] for k in ("label", "delta", "name")}
+            about: Json = {k: document[k] for k in ("label", "delta", "name")}
             failed = tuple(dict(p) for p in document["failed"])
             guarantee = Guarantee.from_json(document["guarantee"])
         except (KeyError, TypeError, ValueError) as error:
@@ -309,7 +309,7 @@ def table_of(fronts: Sequence[Front]) -> str:
     return text.getvalue()
 
 
-def _point(document: dict[str, Any]) -> Point:
+def _point(document: Json) -> Point:
     number = {k: float(document[k]) for k in ("epsilon", "utility", "best", "worst")}
     rest: dict[str, Any] = {k: document.get(k) for k in ("deviation", "low", "high", "cost")}
     return Point(dict(document["params"]), **number, runs=tuple(map(float, document["runs"])), **rest)

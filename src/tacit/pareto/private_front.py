@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tacit.privacy.noise import EXACT, Source
 from tacit.privacy.units import TEST as UNIT
 from tacit.run.shards import Shards
 from tacit.run.study_store import StudyStore
+from tacit.space import Params
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -112,7 +113,7 @@ class ObservedTest(Claims):
         return values if self.higher else [1.0 - v for v in values]
 
 
-def totals_of(oracles: Oracles, mechanism: BoundedMean, params: dict[str, Any], seeds: Sequence[int]) -> list[int]:
+def totals_of(oracles: Oracles, mechanism: BoundedMean, params: Params, seeds: Sequence[int]) -> list[int]:
     """The exact clipped sums of each run. Runs where the data is; only whole numbers travel. Private."""
     if isinstance(shards := oracles.algorithm.records, Shards):
         fit = oracles.algorithm.train

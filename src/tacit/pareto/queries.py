@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.errors import BadInput, positive, probability
+from tacit.files import Json
 from tacit.gp.threads import one_thread
 from tacit.pareto.estimates import LEAST, ErrorModel
 from tacit.pareto.surrogate import Candidates, golden_points, points_around
@@ -37,7 +38,7 @@ class Prediction:
     high: float
     tested: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {**self.__dict__}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from optuna.samplers import BaseSampler, RandomSampler
 
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.space import Array, Params, Space
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class JointSampler(BaseSampler):
         """The parameters of a trial."""
         raise NotImplementedError
 
-    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, dict[str, Any]] | None:
+    def foresee(self, trials: Sequence[FrozenTrial], direction: str) -> tuple[Params, Json] | None:
         """Parameters and attributes of the trial after these, or None if they depend on its number."""
         return None
 
@@ -48,9 +49,7 @@ class JointSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         return dict(self.space.distributions)
 
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]) -> Params:
         point = self.point(study, trial)
         return {name: fit_within(d, point[name]) for name, d in search_space.items() if name in point}
 

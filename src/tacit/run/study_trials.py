@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tacit.files import Json
 from tacit.run.sampler import JointSampler
 from tacit.run.study_store import read_trials
 from tacit.space import Params
@@ -50,7 +51,7 @@ def ask_trial(study: Study, distributions: dict[str, BaseDistribution] | Callabl
     return trial
 
 
-def _foresee(study: Study) -> tuple[Params, dict[str, Any], int | None] | None:
+def _foresee(study: Study) -> tuple[Params, Json, int | None] | None:
     """Parameters and attributes of the next trial; and its number, if it must have that."""
     from optuna.trial import TrialState
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.files import Json
 from tacit.training.linear_losses import link
 from tacit.training.trainer import Span
 
@@ -40,7 +41,7 @@ class AdditiveScores:
             total += table[place_in_bins(X, span, self.cells)]
         return link(total, self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         spans = [[s.start, s.stop, s.number] for s in self.columns]
         about = {"kind": "additive", "task": self.task, "columns": spans, "cells": self.cells}
         return {**about, "constant": self.constant.tolist(), "tables": [t.tolist() for t in self.tables]}

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.files import Json
 from tacit.privacy.noise import Source
 from tacit.privacy.profiles import GaussianProfile, Profile
 from tacit.privacy.worst_pair import WorstPair
@@ -51,7 +52,7 @@ class MeanScores:
         odds = np.log(np.maximum(each, 1e-300)).mean(axis=0)
         return link(odds[:, 1:] - odds[:, :1] if odds.shape[1] == 2 else odds, self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"kind": "mean", "task": self.task, "models": [model.to_json() for model in self.models]}  # type: ignore[attr-defined]
 
     @classmethod

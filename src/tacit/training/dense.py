@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.files import Json
 from tacit.training.linear_losses import link
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ class DenseScores:
             z = ACTIVATIONS[name](z @ weights.T + constants)
         return link(z, self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         numbers = {"weights": [w.tolist() for w in self.weights], "constants": [c.tolist() for c in self.constants]}
         return {"kind": "layers", "task": self.task, "activations": list(self.activations), **numbers}
 

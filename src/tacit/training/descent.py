@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
+from tacit.files import Json
 from tacit.gp.threads import one_thread
 from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Simulation, Source
@@ -80,7 +81,7 @@ class LinearScores:
         """Probabilities of the classes (n, k), or predicted targets (n, 1)."""
         return link(np.asarray(X, float) @ self.weights[:, :-1].T + self.weights[:, -1], self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"kind": "linear", "task": self.task, "weights": self.weights.tolist()}
 
     @classmethod

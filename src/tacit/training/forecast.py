@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from tacit.data.split import part_sizes
 from tacit.errors import count
+from tacit.files import Json
 from tacit.privacy.guarantee import Budget, Guarantee
 from tacit.privacy.run_laws import chance_of_top
 from tacit.privacy.units import TABLE
@@ -62,7 +62,7 @@ class TrainingForecast:
         """What the advice would be charged as."""
         return Guarantee(self.cost.budget, TABLE, divergences=self.cost.divergences)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {name: value for name, value in asdict(self).items() if name != "cost"}
 
 

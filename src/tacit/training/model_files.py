@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tacit.errors import BadInput, extra
+from tacit.files import Json
 from tacit.privacy.release import Release, plain
 from tacit.training.preparation import Preparation
 from tacit.training.registry import TRAINERS, read_scores
@@ -63,7 +64,7 @@ def read_model(path: str | Path, *, trust: bool = False) -> PublishedModel:
     return model
 
 
-def from_json(document: dict[str, Any]) -> PublishedModel:
+def from_json(document: Json) -> PublishedModel:
     """A model made of numbers from its JSON form."""
     if document.get("format") != FORMAT:
         raise ValueError("format")
@@ -75,5 +76,5 @@ def from_json(document: dict[str, Any]) -> PublishedModel:
 def scores_to_json(model: Any) -> dict[str, Any] | None:
     """The JSON form of a model that ``read_scores`` reads; None for any other."""
     kinds = {entry.model[0] for entry in TRAINERS.values()}
-    document: dict[str, Any] | None = plain(model) if hasattr(model, "to_json") else None
+    document: Json | None = plain(model) if hasattr(model, "to_json") else None
     return document if isinstance(document, dict) and document.get("kind") in kinds else None

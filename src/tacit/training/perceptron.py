@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting import noise_below, sampled_profile
 from tacit.errors import BadInput, choice
+from tacit.files import Json
 from tacit.gp.threads import one_thread
 from tacit.privacy.mechanisms import ABOVE
 from tacit.privacy.noise import Simulation, Source
@@ -82,7 +83,7 @@ class PerceptronScores:
         *_, top = put_out(whole_inputs(X, self.layers[0].dtype), self.layers)
         return link(np.asarray(top @ self.layers[-1] * 2.0**-INPUT_BITS, float), self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"kind": "perceptron", "task": self.task, "layers": [weights.tolist() for weights in self.layers]}
 
     @classmethod

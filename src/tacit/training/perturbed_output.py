@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.gp.threads import one_thread
 from tacit.privacy.guarantee import Budget
 from tacit.privacy.mechanisms import Gaussian
@@ -98,7 +99,7 @@ class UnitLinearScores:
         """Probabilities of the classes (n, k)."""
         return link(unit_rows(X) @ self.weights.T, self.task)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"kind": "linear of unit rows", "task": self.task, "weights": self.weights.tolist()}
 
     @classmethod

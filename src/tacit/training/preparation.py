@@ -18,6 +18,7 @@ from tacit.data.containers import read_column
 from tacit.data.schema import Column, Schema, to_days
 from tacit.data.table import Table
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.training.trainer import CLASSES, NUMBERS, EncodedRows, Facts, Model, Span
 
 Floats = NDArray[np.float64]
@@ -147,7 +148,7 @@ class Preparation:
     def rows(self, X: Any, y: Any, owners: NDArray[np.intp] | None = None) -> EncodedRows:
         return EncodedRows(self.features(X), self.targets(y), owners)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         cuts = {name: list(values) for name, values in self.cuts.items()}
         return {
             "format": FORMAT if self.apart else FIRST_FORMAT,

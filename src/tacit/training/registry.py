@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import choice
+from tacit.files import Json
 
 if TYPE_CHECKING:
     from tacit.training.trainer import Trainer
@@ -127,7 +128,7 @@ def load_trainer(trainer: str | Trainer) -> Trainer:
     return find_trainer(trainer).load() if isinstance(trainer, str) else trainer
 
 
-def read_scores(document: dict[str, Any]) -> Any:
+def read_scores(document: Json) -> Any:
     """A model that is made of numbers, from JSON, without the preparation of its inputs; KeyError for another kind."""
     readers = dict(entry.model for entry in TRAINERS.values())
     return load_part(readers[document["kind"]]).from_json(document)

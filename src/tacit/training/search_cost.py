@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from tacit.errors import BadInput, GuaranteeError, positive
+from tacit.files import Json
 from tacit.privacy.composed_profile import ComposedProfile
 from tacit.privacy.divergences import Divergences
 from tacit.privacy.guarantee import Budget
@@ -113,7 +113,7 @@ class SearchCost:
         """The most that one run may cost, to one part in a thousand."""
         return _largest_base(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """What a run may cost, how many are expected, and what the same search would cost by other ways of counting."""
         mu, delta, law = self.base.mu, self.budget.delta, self.law
         if not self.searches:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import BadInput, BudgetRefused, TacitError, raise_alone
+from tacit.files import Json
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.mechanisms import SIMULATED
 from tacit.privacy.noise import Source, load_samplers
@@ -125,7 +126,7 @@ class SecretSearch:
         return {"runs": K, "settings": [runner.draw_params() for _ in range(law.largest or K)]}
 
     def seal(
-        self, value: Value, payment: Payment | None, ledger: Ledger | None, data: dict[str, Any] | None = None
+        self, value: Value, payment: Payment | None, ledger: Ledger | None, data: Json | None = None
     ) -> Release[Value]:
         guarantee = self.guarantee
         if ledger is not None and payment is not None:

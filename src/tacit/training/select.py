@@ -27,6 +27,7 @@ from tacit.data.identity import DataIdentity, identify
 from tacit.data.metrics import Metric, find
 from tacit.data.metrics.reading import Interval, Reading, clip_interval
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.methods.intervals import sampling_deviation
 from tacit.privacy.guarantee import LOSSES, Budget
 from tacit.privacy.ledger_like import as_ledger
@@ -69,14 +70,14 @@ class Selected:
     __trusted__ = ("model",)  # its private training is the caller's, and a premise
 
     model: Any = field(repr=False)
-    params: dict[str, Any]
+    params: Params
     loss: float
     deviation: float
     test_loss: float | None = None
     test_deviation: float | None = None
     sampling: float | None = None
     reading: Reading | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
 
     @property
     def metric(self) -> str:
@@ -103,7 +104,7 @@ class Selected:
             return clip_interval(self.test_score, wide)
         return clip_interval(self.test_score, self.reading.reach(self.test_loss, wide), self.reading.possible)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         scores = ("score", "loss", "deviation", "test_score", "test_loss", "test_deviation", "sampling", "interval")
         names = ("params", "metric", *scores, "details")
         return {**{name: plain(getattr(self, name)) for name in names}, "model_digest": self.model_digest()}

@@ -26,6 +26,7 @@ from tacit.data.metrics import Metric
 from tacit.data.schema import Schema
 from tacit.data.split import divide_rows
 from tacit.errors import BadInput, TacitError, refuse_short_memory
+from tacit.files import Json
 from tacit.methods.intervals import sampling_deviation
 from tacit.privacy.guarantee import Budget, warn_of_weakness
 from tacit.privacy.ledger_like import as_ledger
@@ -305,7 +306,7 @@ class Training:
         """What a state is about; a training begun under other terms is not gone on with."""
         t = self.table
         sizes = [part.units for part in (t.training, t.validation, t.test)]
-        about: dict[str, Any] = {
+        about: Json = {
             "trainer": self.trainer.name,
             "sizes": sizes,
             "budget": self.cost.budget.to_json(),

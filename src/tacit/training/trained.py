@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from tacit.data.metrics.reading import ANYTHING, Interval, clip_interval
 from tacit.errors import BadInput
+from tacit.files import Json
 from tacit.privacy.release import plain
+from tacit.space import Params
 from tacit.training.preparation import Preparation
 from tacit.training.trainer import CLASSES, Model
 
@@ -57,8 +59,8 @@ class PublishedModel:
         """Whether the model has a JSON form, which needs no pickle."""
         return hasattr(self.model, "to_json")
 
-    def to_json(self) -> dict[str, Any]:
-        about: dict[str, Any] = {"format": FORMAT, "trainer": self.trainer, "preparation": self.preparation.to_json()}
+    def to_json(self) -> Json:
+        about: Json = {"format": FORMAT, "trainer": self.trainer, "preparation": self.preparation.to_json()}
         return {**about, "features": self.preparation.names, "model": plain(self.model)}
 
     def digest(self) -> str:
@@ -82,14 +84,14 @@ class Trained:
     __released__ = True
 
     model: PublishedModel
-    params: dict[str, Any]
+    params: Params
     score: float
     loss: float
     metric: str
     deviation: float
     sampling: float
     possible: Interval = ANYTHING
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
 
     @property
     def half_width(self) -> float:
@@ -121,7 +123,7 @@ class Trained:
         lines += [f"  note: {remark}" for remark in self.details.get("remarks", ())]
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         names = ("params", "score", "loss", "metric", "deviation", "sampling", "interval")
         return {
             **{name: plain(getattr(self, name)) for name in names},

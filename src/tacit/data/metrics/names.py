@@ -12,6 +12,7 @@ from tacit.data.metrics import losses
 from tacit.data.metrics.metric import Bounds, Metric, check_rates
 from tacit.data.metrics.reading import CLASSIFICATION, REGRESSION, Reading
 from tacit.errors import BadInput, choice, did_you_mean, probability
+from tacit.files import Json
 
 LEAST_PROBABILITY = 0.01
 
@@ -115,7 +116,7 @@ def quantile(level: float, bounds: Bounds | None = None) -> Metric:
 
 
 def _of_numbers(name: str, loss: Callable[..., Any], bounds: Bounds | None, shown: Reading, **facts: Any) -> Metric:
-    about: dict[str, Any] = {"task": REGRESSION, "reads": "numbers", "clips": "clipped at the bounds", **facts}
+    about: Json = {"task": REGRESSION, "reads": "numbers", "clips": "clipped at the bounds", **facts}
     return Metric(name=name, losses=loss, shown=shown, **about).within(bounds)
 
 

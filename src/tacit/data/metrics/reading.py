@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+
+from tacit.files import Json
 
 CLASSIFICATION, REGRESSION = "classification", "regression"  # tasks
 ANYTHING = (-math.inf, math.inf)
@@ -75,6 +76,6 @@ class Reading:
         """The metric, negated where smaller is better: what scikit-learn calls a score."""
         return self.read(loss) if self.higher else -self.read(loss)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         always = ("name", "factor", *(("baseline",) if self.baseline is not None else ()))
         return {name: value for name, value in self.__dict__.items() if value or name in always}

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.files import Json
 from tacit.methods.gibo import GradientSearch
 from tacit.methods.gibo.design import DescentSettings
 from tacit.methods.task import Task
@@ -33,7 +34,7 @@ class TrainingNoise:
     budget: Budget
     noise: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {"evaluations": self.evaluations, "budget": self.budget.to_json(), "noise": self.noise}
 
 
