@@ -212,6 +212,20 @@ def test_a_commit_that_waits_for_a_reader_in_vain_pays_for_nothing(
         assert ledger.charge(PIECE).entry == 1
 
 
+@WHEN
+def test_a_ledger_that_could_not_be_made_is_called_by_its_own_name_and_made_at_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    path = tmp_path / "l.db"
+    with (
+        failing_commit(monkeypatch, 0, when),
+        pytest.raises(LedgerError, match=f"^the database at {path} cannot be written: disk I/O error"),
+    ):
+        Ledger.open(path, "l", Budget.pure(1.0))
+    assert not list(tmp_path.iterdir())
+    assert Ledger.open(path, "l", Budget.pure(1.0)).charge(PIECE).entry == 1
+
+
 REFUSE = (
     "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no commit'; END $$; "
     "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "

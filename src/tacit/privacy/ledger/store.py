@@ -311,7 +311,7 @@ class Database:
         if self.path is not None and not self.exists():
             self.refuse_lost(header.name)
             with self.translate_errors("created", ""):
-                create_file(self.path, _create_tables)
+                create_file(self.path, self._fill)
         with self.writing() as connection:
             self.choose_schema(connection)
             if not self._has_tables(connection):
@@ -332,6 +332,14 @@ class Database:
         if self.path is not None:
             note_ledger(self.path, made.name, made.id)
         return made
+
+    def _fill(self, part: Path) -> None:
+        """The tables of a file in the making, which errors call by the name that it will have."""
+        store = Database(part)
+        store.shown = self.shown
+        with store.writing() as connection:
+            store._create_tables(connection)
+        store.close()
 
     def _create_tables(self, connection: Connection) -> None:
         tables.create_all(connection)
@@ -365,10 +373,3 @@ def _leaving_what_fails(connection: Connection) -> Iterator[None]:
     except BaseException:
         connection.invalidate()
         raise
-
-
-def _create_tables(path: Path) -> None:
-    store = Database(path)
-    with store.writing() as connection:
-        store._create_tables(connection)
-    store.close()
