@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import re
 import shutil
@@ -40,6 +41,52 @@ def test_every_benchmark_has_a_title_and_runs(load: Any) -> None:
         assert header(name)["TITLE"] == module.TITLE, "read without running it"
         assert header(name)["LONG"] is module.LONG, name
         assert callable(module.run), name
+
+
+SMALLEST: dict[str, dict[str, Any]] = {  # constants of a benchmark at its smallest size
+    "scale_messages": {},
+    "gibo_bounds": {"SEEDS": 2},
+    "outsource_when": {"COLUMNS": (3,), "SHARES": (0.1,), "SURFACES": 1, "HOUSES": {}},
+    "kusner_bounds": {"CANDIDATES": 40, "TRIALS": 4},
+    "scale_candidates": {"CANDIDATES": (10, 20), "DIMENSIONS": (2, 3), "TRIALS": (4, 6), "FRONT": (4, 8), "SEEN": 5},
+    "outsource_attack": {},
+    "findings": {},
+    "selection_table": {},
+    "scale_records": {"SIZES": (1000, 2000), "SHARD": 500},
+    "epsilon_table": {"COUNT": 2},
+    "gp_ucb": {"CANDIDATES": 100, "STEPS": 4},
+    "pareto_sparse_vector": {"NOISES": 8, "SEEDS": 1},
+    "pareto_surfaces": {"POINTS": 12, "MESH": 4},
+    "gibo_which": {"DIMENSIONS": (2,), "STEPS": 2, "TRIALS": 4},
+    "gibo_rivals": {"STEPS": 2, "TRIALS": 4, "MANY": 8},
+    "gibo_defaults": {"TRIALS": 2, "RECORDS": 50, "CHANGES": {"design": ["cross", "simplex"]}},
+    "front_coverage": {"FRONTS": 2},
+    "attacks": {"RUNS": 40},
+    "exact_draws": {"ARRAYS": (1000,), "TURNS": 1, "TABLES": (1000,)},
+    "pareto_overhead": {"PROPOSALS": 3, "SHORT": 2, "SIZES": (16,)},
+}
+QUICK = ("scale_messages", "gibo_bounds")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SMALLEST])
+def test_a_benchmark_runs_at_its_smallest_size(
+    name: str, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """To its end, or to what this machine lacks, which it names; a rename would stop it with another error."""
+    monkeypatch.setenv("TACIT_PARTS", str(tmp_path))
+    monkeypatch.setattr(load("benchmarks.harness.panels"), "RESULTS", tmp_path)
+    module = load(load("benchmarks.harness.sources").module_of(name))
+    for constant, value in SMALLEST[name].items():
+        monkeypatch.setattr(module, constant, value)
+    package = load("benchmarks")
+    try:
+        figures = module.run(1)
+    except package.Missing as lacking:
+        figures = [package.Figure(str(lacking), 0.0)]
+    assert figures
+    for figure in figures:
+        assert figure.name
+        assert math.isfinite(figure.value) or "at least" in figure.unit, figure.name
 
 
 def test_the_command_knows_every_benchmark_by_one_name_and_no_part_of_the_system(load: Any) -> None:

@@ -16,6 +16,12 @@ from tacit.gp.exact import GaussianProcess
 from tacit.methods.kusner import search_noisy
 from tacit.methods.kusner.constants import Constants, LipschitzTerms, data_kernel
 from tacit.methods.kusner.regularised import RegularisedClassifier
+from tacit.outsource.curator.projection_bounds import (
+    distance_factors,
+    largest_rank,
+    rank_of_regret_bound,
+    smallest_singular_value,
+)
 from tacit.outsource.curator.transform import ATTACK, NoisyProjection, PublishedProjection
 from tacit.privacy.conversions import gdp_delta, gdp_mu
 from tacit.privacy.guarantee import Budget
@@ -30,6 +36,7 @@ def chosen_index() -> list[Figure]:
     """Algorithm 1, q: the noise at the index of the largest noisy score is the largest of T noises, not one noise."""
     T, delta = 50, 0.1
     q = Constants("icml", 1000, T, delta, 0.99, 1.0).q
+    workshop = Constants("workshop", 1000, T, delta, 0.99, 1.0).q
     one, largest = float(ndtr(-q / 2)), 1 - float(ndtr(q / 2)) ** T
     drawn = np.random.default_rng(0).normal(size=(200_000, T)).max(axis=1)
     safe = 1 - (2 * float(ndtr(Constants("safe", 1000, T, delta, 0.99, 1.0).q / 2)) - 1) ** (2 * T)
@@ -37,6 +44,9 @@ def chosen_index() -> list[Figure]:
     where = "chance that the noise at the chosen index exceeds q/2 (T = 50, delta = 0.1, constant f)"
     return [
         Figure(where, largest, "", None, None, "paper: delta/3 = 0.033", note),
+        Figure(
+            "the same with the workshop's q", 1 - float(ndtr(workshop / 2)) ** T, "", against="paper: delta/3 = 0.033"
+        ),
         Figure("the same with the safe q, both data sets", safe, "", None, None, "delta/3 = 0.033", ""),
     ]
 
@@ -66,6 +76,26 @@ def theorem_7() -> list[Figure]:
         name = f"a score's move over the published record term, {score}"
         found.append(Figure(name, moved / published, "x", against="Theorem 7: at most 1"))
     return found
+
+
+def outsourcing_bounds() -> list[Figure]:
+    """Lemma 1, Theorems 2 and 3 and the guideline for r in the synthetic setting: n = 10,000, delta_ucb = 0.05."""
+    axis = np.linspace(0, 1, 100)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    grid *= 25 / np.linalg.norm(grid - grid.mean(axis=0), axis=1).max()
+    smallest = smallest_singular_value(grid)
+    asked = {"diameter": 1.0, "lengthscale": 1.25, "largest": 3.0, "error": 100.0}
+    silent = [r for r in (3, 10, 20, 50) if distance_factors(10_000, r, 0.025, smallest=smallest, omega=1.0) is None]
+    least = "its weakest demand: nu = 1/2"
+    figures = [
+        Figure("rank from which Theorem 3 says something", rank_of_regret_bound(10_000, **asked), "", note=least),
+        Figure("ranks among the paper's 3, 10, 20, 50 of which Lemma 1 and Theorem 2 say nothing", len(silent)),
+    ]
+    for exponent, paper in ((1.1, 10), (1.3, 15), (1.5, 20)):
+        rank = largest_rank(smallest, epsilon=math.exp(exponent), delta=1e-5)
+        note = "the paper's is the largest of those that it tried; the next it tried is above ours"
+        figures.append(Figure(f"largest r with sigma_min >= omega, epsilon e^{exponent}", rank, paper=paper, note=note))
+    return figures
 
 
 def known_row_attack() -> list[Figure]:
@@ -152,4 +182,5 @@ def _analyst(epsilon: float, delta: float, m: float, whole: float) -> float:
 def run(repeats: int) -> list[Figure]:
     with threadpool_limits(1):
         parts = [chosen_index(), split_of_delta(), theorem_7(), known_row_attack(), nearly_uniform(repeats)]
+        parts.append(outsourcing_bounds())
         return [figure for part in [*parts, divided_afterwards()] for figure in part]

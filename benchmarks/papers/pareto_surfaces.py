@@ -113,8 +113,10 @@ def seen(example: Example) -> Seen:
     fitted = [m.posterior(features, example.observed[:, k], final=True) for k, m in enumerate(models)]
     beliefs = [(m, np.sqrt(v)) for m, v in (gp.posterior(example.space.features(mesh)) for gp in fitted)]
     scales, stairs = (models[0].scale, models[1].scale), Staircase.of(example.observed, example.reference)
+    endless = Staircase.of(example.observed, (np.inf, np.inf))
     worths = {
-        "HVPoI, as published": hvpoi(stairs, beliefs[0], beliefs[1], scales),
+        "HVPoI, equation 1": hvpoi(stairs, beliefs[0], beliefs[1], scales, region=endless),
+        "HVPoI before the anti-ideal point": hvpoi(stairs, beliefs[0], beliefs[1], scales),
         "gain expected, epsilon computed": exact_privacy(stairs, truth[:, 0], *beliefs[1], scales[1]),
     }
     ours = {reference: example.judged(points) for reference, points in example.ours.items()}
