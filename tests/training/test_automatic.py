@@ -10,7 +10,7 @@ import pytest
 
 from tacit.privacy.noise import Simulation
 from tacit.privacy.profiles import GaussianProfile, tabulate
-from tacit.training.automatic import ADDITIVE, AUTOMATIC, AUTOMATIC_NUMBERS, BOTH, LINEAR, MeanScores
+from tacit.training.automatic import ADDITIVE, AUTOMATIC, AUTOMATIC_NUMBERS, BOTH, LINEAR, RATES, MeanScores
 from tacit.training.model_files import scores_to_json
 from tacit.training.registry import read_scores
 from tacit.training.trainer import CLASSES, NUMBERS, Base, EncodedRows, Facts
@@ -30,9 +30,28 @@ def test_the_model_follows_from_rows_columns_and_budget(rows: int, columns: int,
 @pytest.mark.parametrize("trainer", [AUTOMATIC, AUTOMATIC_NUMBERS])
 def test_two_models_cost_together_what_one_may(trainer: object) -> None:
     facts = Facts(3000, 4, trainer.task, 2 if trainer.task == CLASSES else 1)  # type: ignore[attr-defined]
-    settings = AUTOMATIC.calibrate({"model": BOTH}, facts, base(0.5))
-    assert math.hypot(*(s.mu for _, s in settings)) == pytest.approx(0.5)
-    assert settings[0][1].mu == pytest.approx(0.5 / math.sqrt(2))
+    settings = trainer.calibrate({"model": BOTH}, facts, base(0.5))  # type: ignore[attr-defined]
+    counted = RATES if trainer.task == CLASSES else 0.0  # type: ignore[attr-defined]
+    assert settings.mu == pytest.approx(0.5)
+    assert math.hypot(settings.rates, *(s.mu for _, s in settings.trainings)) <= 0.5
+    assert settings.rates == pytest.approx(0.5 * math.sqrt(counted))
+    assert [s.mu for _, s in settings.trainings] == pytest.approx([0.5 * math.sqrt((1 - counted) / 2)] * 2)
+
+
+@pytest.mark.parametrize(("share", "kinds"), [(0.5, ["linear", "additive"]), (0.02, ["linear", "linear"])])
+def test_of_a_rare_class_two_linear_models_are_trained(share: float, kinds: list[str]) -> None:
+    """x is 100: times 4 p (1 - p), about 8 at 0.02, it is below 40."""
+    rng = np.random.default_rng(2)
+    X, facts = rng.uniform(-1, 1, (2400, 12)), Facts(2400, 12, CLASSES, 2)
+    rows = EncodedRows(X, (rng.random(2400) < share).astype(float))
+    model = AUTOMATIC.train(rows, AUTOMATIC.calibrate({"model": BOTH}, facts, base(0.5)), facts, Simulation(0))
+    assert isinstance(model, MeanScores)
+    assert [m.to_json()["kind"] for m in model.models] == kinds  # type: ignore[attr-defined]
+
+
+def test_a_table_of_numbers_counts_no_classes() -> None:
+    facts = Facts(2400, 12, NUMBERS, 1)
+    assert AUTOMATIC_NUMBERS.calibrate({"model": BOTH}, facts, base(0.5)).rates == 0.0
 
 
 def test_the_mean_of_log_odds_is_read_back_from_json() -> None:

@@ -53,16 +53,25 @@ def draw_start(rows: EncodedRows, facts: Facts, mu: float, noise: Source, *, odd
     sums = np.trunc(X * FINE).sum(axis=0)  # towards 0, so that no norm grows; below 2^53, so exact
     means = _add(sums, 2 * reach / (math.sqrt(FEATURES) * mu), noise) / facts.records
     if facts.task == CLASSES:
-        shown = np.where(rows.target >= 0, rows.target, facts.outputs).astype(np.intp)
-        counts = np.bincount(shown, np.trunc(rows.weights * FINE), facts.outputs + 1)[: facts.outputs].astype(float)
-        rates = _add(counts, math.sqrt(2) / (math.sqrt(TARGETS) * mu), noise) / facts.records
-        return Start(means, _log_odds(rates) if odds else np.zeros(score_count(facts.outputs)))
+        rates = draw_rates(rows, facts, math.sqrt(TARGETS) * mu, noise)
+        return Start(means, log_odds(rates) if odds else np.zeros(score_count(facts.outputs)))
     target = np.nan_to_num(np.clip(rows.target, -1.0, 1.0))
     total = np.trunc(target * rows.weights * FINE).sum(keepdims=True)
     return Start(means, np.clip(_add(total, 2 / (math.sqrt(TARGETS) * mu), noise) / facts.records, -1.0, 1.0))
 
 
-def _log_odds(rates: Floats) -> Floats:
+def draw_rates(rows: EncodedRows, facts: Facts, mu: float, noise: Source) -> Floats:
+    """Shares of the classes among the records, from noisy counts.
+
+    Guarantee. One record, or person, replaced moves the counts by at most sqrt(2) in the L2 norm: mu-GDP.
+    """
+    shown = np.where(rows.target >= 0, rows.target, facts.outputs).astype(np.intp)
+    counts = np.bincount(shown, np.trunc(rows.weights * FINE), facts.outputs + 1)[: facts.outputs].astype(float)
+    return _add(counts, math.sqrt(2) / mu, noise) / facts.records
+
+
+def log_odds(rates: Floats) -> Floats:
+    """Scores with which a model gives the classes these shares, each at least RAREST."""
     likely = np.log(np.clip(rates / max(float(rates.sum()), 1e-9), RAREST, 1.0))
     return likely[1:] - likely[:1] if len(rates) == 2 else likely
 
