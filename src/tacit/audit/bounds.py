@@ -60,9 +60,16 @@ def lower_bound(
 ) -> float:
     """A lower confidence bound on the epsilon at delta of the mechanism that made these outputs.
 
-    Outputs are numbers (runs,), vectors (runs, size) or labels (runs,) of a finite choice, one for each independent
-    run. With ``family="any"`` nothing is assumed. With ``family="gdp"`` it is the epsilon at delta of mu-GDP for a
-    lower confidence bound on mu: far tighter for a mechanism that claims mu-GDP, where it refutes every smaller mu.
+    Args:
+        outputs: Numbers (runs,), vectors (runs, size) or labels (runs,) of a finite choice, one for each run.
+        outputs_of_neighbour: The same on the neighbouring data set.
+        delta: At which epsilon is stated.
+        confidence: That the bound holds.
+        family: "any" assumes nothing. "gdp" is the epsilon at delta of mu-GDP for a lower confidence bound on mu: far
+            tighter for a mechanism that claims mu-GDP, where it refutes every smaller mu.
+
+    Returns:
+        The bound; 0 where nothing was detected.
 
     Guarantee. With probability at least ``confidence`` over the runs, the mechanism is not (epsilon, delta)-DP for any
     epsilon below the answer ("any"), or not mu-GDP for any mu whose epsilon is below it ("gdp").
@@ -83,6 +90,11 @@ def lower_bound(
 def mu_bound(outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, confidence: float = 0.99) -> float:
     """A lower confidence bound on the mu of the smallest Gaussian-DP statement that could hold.
 
+    Args:
+        outputs: As for ``lower_bound``.
+        outputs_of_neighbour: The same on the neighbouring data set.
+        confidence: That the bound holds.
+
     >>> rng = np.random.default_rng(0)
     >>> 0.9 < mu_bound(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000)) <= 1.0
     True
@@ -93,7 +105,15 @@ def mu_bound(outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, confidence:
 def counted(
     outputs: ArrayLike, outputs_of_neighbour: ArrayLike, *, delta: float, confidence: float = 0.99, family: str = "any"
 ) -> CountedEvent:
-    """As ``lower_bound``, with the event that was counted."""
+    """The event that was counted, and the bounds on epsilon and mu that follow from it.
+
+    Args:
+        outputs: As for ``lower_bound``.
+        outputs_of_neighbour: The same on the neighbouring data set.
+        delta: At which epsilon is stated.
+        confidence: That the bounds hold.
+        family: Which bound the event was chosen for, "any" or "gdp".
+    """
     here, there = _outputs(outputs, outputs_of_neighbour)
     delta, level = probability("delta", delta, zero=True), (1 - probability("confidence", confidence)) / 2
     choice("family", family, FAMILIES)

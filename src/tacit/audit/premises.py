@@ -85,9 +85,16 @@ def check_objective(
 ) -> ObjectiveCheck:
     """Replace single records by others and see that no other loss moves.
 
-    ``objective(params, records)`` returns one loss per record. ``records`` is an array, a DataFrame or a list; a tuple
-    or a dict of such stands for columns side by side, such as (X, y). Each of ``replacements`` records becomes a copy
-    of another, and then a copy with numbers a thousand times as large.
+    Args:
+        objective: ``objective(params, records)`` returns one loss per record.
+        records: An array, a DataFrame or a list; a tuple or a dict of such stands for columns side by side: (X, y).
+        space: Where parameters are taken from.
+        replacements: Records that become a copy of another, and then a copy with numbers a thousand times as large.
+        settings: Points of the space at which this is tried.
+        seed: Of which records and points.
+
+    Returns:
+        What was tried and what contradicts the premise, by indices alone.
 
     Edges. It is for those who may see the records: whether a counterexample exists is not protected. Nothing that an
     objective raises is quoted. Losses may move by 1e-9 of their range, for rounding.

@@ -172,7 +172,17 @@ def record(run: Callable[[Any, Recorder], Any], data: Any, recorder: Recorder) -
 def compared(
     run: Callable[[Any, Recorder], Any], data: Any, neighbour: Any, *, replay: str = "answers", seed: int = 0
 ) -> Compared:
-    """Run on ``data``, replay on ``neighbour``, and compare. ``run(data, recorder)`` must take its noise from recorder.
+    """Run on ``data``, replay on ``neighbour``, and compare.
+
+    Args:
+        run: ``run(data, recorder)`` must take its noise from the recorder.
+        data: A data set.
+        neighbour: Another, which differs in one record.
+        replay: "answers" or "coins": see the head of this module.
+        seed: Of the recorded noise.
+
+    Returns:
+        How far values moved, and what else differed.
 
     Who has the same answers of the mechanisms must see the same of everything else: the result to its last attribute
     and closure, warnings, logs, what was printed. To tell a leak from a clock, ``data`` are replayed too.

@@ -60,12 +60,24 @@ def private(
 ) -> PrivateObjective:
     """An objective for ``study.optimize`` whose values are noisy means over private records.
 
-    ``objective(trial)`` suggests parameters as usual and returns one loss per record, shape (records,), instead of
-    their mean. ``records``, ``bounds`` and ``trials``, the number of evaluations to pay for, are public.
-    ``direction`` is that of the study. ``groups`` says whose each row is, where persons have several: each then has one
-    loss, the mean of theirs, the unit is one person with all their rows, and ``records`` counts rows or is left out.
-    With ``train(trial)``, which suggests parameters here and makes a model, ``objective(model, frame)`` scores records
-    where they are, and ``records`` and ``cluster`` say where: see ``tacit.tune``.
+    Args:
+        objective: ``objective(trial)`` suggests parameters as usual and returns one loss per record, shape (records,),
+            instead of their mean. With ``train``, ``objective(model, frame)`` scores records where they are.
+        bounds: Public bounds of one loss.
+        budget: Of the whole study.
+        trials: Evaluations to pay for.
+        records: The public number of records; with ``train`` where they are, see ``tacit.tune``.
+        train: ``train(trial)`` suggests parameters here and makes a model.
+        cluster: Where the parts of the records are asked.
+        groups: Whose each row is, where persons have several: each then has one loss, the mean of theirs, the unit is
+            one person with all their rows, and ``records`` counts rows or is left out.
+        direction: That of the study, if it is to be checked.
+        ledger: The ledger that pays, or its path or URL.
+        accept_noise: Whether noise above a tenth of the bounds' width is accepted.
+        noise: Exact, or a ``tacit.Simulation``, which has no guarantee.
+
+    Returns:
+        A function for ``study.optimize``, which releases the answer too.
 
     Guarantee. mu-GDP for one record replaced, unconditional, for everything in the study and all that is made of it:
     any sampler, the dashboard, the best trial. At most ``trials`` values are drawn per study, whatever threads,

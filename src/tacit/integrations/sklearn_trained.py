@@ -164,7 +164,8 @@ class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
 
 
 class PrivateRegressor(RegressorMixin, _PrivateModel):  # type: ignore[misc]
-    """A regressor that protects every row it is fitted on; see PrivateClassifier. Its default is "auto-numbers".
+    """A regressor that protects every row it is fitted on; see PrivateClassifier, of which it has all arguments. Its default
+    ``trainer`` is "auto-numbers".
 
     >>> import numpy as np, tacit
     >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))

@@ -60,14 +60,43 @@ def tune(
 ) -> Release[Tuned]:
     """Tune on private records and release the best parameters and their score.
 
-    ``objective(params)`` returns one loss (or score, with direction="maximize") per validation record; ``bounds`` and
-    ``records`` are public. ``space`` names parameters, or is a function of a trial that suggests them (method
-    "observed" or "random") where some depend on others. ``trials`` is fixed in advance. ``out`` is a folder for the
-    released study, the certificate and what is needed to go on after a crash; ``executor`` runs evaluations elsewhere,
-    ``at_once`` of them together. ``groups`` says whose each row is, where persons have several: each then has one loss,
-    the mean of theirs, and ``records`` counts rows or is left out. A metric's own objective (``tacit.metrics``) needs
-    no records and bounds. ``data`` names the data that the losses are of: a study that was begun on other data is then
-    refused.
+    Args:
+        objective: ``objective(params)`` returns one loss (or score, with direction="maximize") per validation record. A
+            metric's own objective (``tacit.metrics``) needs no records and bounds.
+        space: Parameters by name; or a function of a trial that suggests them (method "observed" or "random").
+        budget: Of the whole call; None for a search without privacy.
+        trials: Evaluations, fixed in advance; with "auto" the most that are allowed.
+        records: The public number of records; or where they are, see below.
+        train: Makes a model of parameters, where records stay where they are.
+        bounds: Public bounds of one loss.
+        groups: Whose each row is, where persons have several: each then has one loss, the mean of theirs, and
+            ``records`` counts rows or is left out.
+        direction: "minimize" or "maximize".
+        method: "auto", or the name of a method.
+        candidates: A finite set to search, or how many to scatter.
+        ledger: The ledger that pays, or its path or URL.
+        storage: URL of an Optuna study that several machines share, under ``study_name``.
+        study_name: Of the study in ``storage``.
+        executor: Runs evaluations elsewhere, ``at_once`` of them together.
+        cluster: Where the parts of the records are asked, see below.
+        at_once: Evaluations together.
+        out: A folder for the released study, the certificate and what is needed to go on after a crash.
+        progress: Whether a bar is shown.
+        accept_noise: Whether noise above a tenth of the bounds' width is accepted.
+        seed: Of the search; noise has none.
+        noise: Exact, or a ``tacit.Simulation``, which has no guarantee.
+        data: What the losses are of: a study that was begun on other data is then refused.
+        public: Trials that cost nothing, see below.
+        constraint: A second private metric, see below.
+        options: Those of the method.
+
+    Returns:
+        Parameters, score, its interval and what else was released, with the guarantee and who paid.
+
+    Raises:
+        BadInput: An argument breaks a rule; nothing was spent. ExcessiveNoise is one of these.
+        BudgetRefused: The ledger does not cover it; nothing was drawn.
+        ObjectiveError: The objective raised, or its answer is unusable.
 
     ``public`` are trials of public or synthetic data, or of an earlier release, which method "observed" begins with, at
     no cost: pairs of parameters and value, a study of Optuna, or a release. Their level and spread may be others.

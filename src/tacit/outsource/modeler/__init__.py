@@ -82,9 +82,19 @@ class Found:
 class Modeler:
     """Optimises over the rows of a published table by asking a curator for a few of their answers.
 
-    ``source`` is a curator in this process, a client, or the URL of a curator's service (with ``token`` and, for a
-    certificate that nobody signed, ``authority``). With ``prior`` the Gaussian process is known; without it, its
-    hyperparameters are fitted to the answers as they come. ``explore`` multiplies sqrt(beta).
+    Args:
+        source: A curator in this process, a client, or the URL of a curator's service.
+        prior: The Gaussian process, if it is known; else its hyperparameters are fitted to the answers as they come.
+        direction: "maximize" or "minimize".
+        batch: Rows in one request.
+        startup: Rows that are asked at random before a model is fitted.
+        explore: Multiplies sqrt(beta).
+        delta: delta' of the confidence bounds.
+        aware: Whether the model counts the noise of the table.
+        seed: Of the first rows.
+        progress: Called with the number of answers and the latest one.
+        token: Of a service.
+        authority: Certificates to trust, for one that nobody signed.
 
     Follows. Kharkovskii2020, Algorithm 2: beta_t = 2 log(n t^2 pi^2 / (6 delta')), argmax mean + sqrt(beta_t) sd.
     Differs. The process knows that the table is noisy, and how much (``noisy_inputs``); a row is asked once, unless
