@@ -129,10 +129,19 @@ class _PrivateModel(BaseEstimator):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
 
-    ``trainer`` is a name of ``tacit.training.registry`` that predicts classes, "auto" if left out, or an object.
-    One model is trained; with ``runs`` about so many, of which the best one is kept. ``epsilon`` and ``delta`` cover
-    the columns, a search, the model and its score. ``schema`` declares the columns; without one they are learnt with
-    noise. ``seed`` divides the rows; noise is never seeded.
+    Args:
+        trainer: A name of ``tacit.training.TRAINERS`` that predicts classes, "auto" if left out, or an object.
+        space: Of the hyperparameters, instead of the trainer's own.
+        epsilon: Of the columns, a search, the model and its score together.
+        delta: Its delta.
+        runs: About so many models, of which the best one is kept; one if left out.
+        schema: Declares the columns; without one they are learnt with noise.
+        scoring: The metric of the score and of a search.
+        parts: Shares of the rows that train, choose and test.
+        hide_runs: Whether the most runs are always done, so that their number need not be hidden.
+        ledger: The ledger that pays, or its path or URL.
+        seed: Divides the rows; noise is never seeded.
+        noise: Exact, or a ``tacit.Simulation``, which has no guarantee.
 
     Attributes after fit: ``release_``, with model, hyperparameters, score and guarantee; ``guarantee_``; ``classes_``.
 
@@ -164,8 +173,9 @@ class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
 
 
 class PrivateRegressor(RegressorMixin, _PrivateModel):  # type: ignore[misc]
-    """A regressor that protects every row it is fitted on; see PrivateClassifier, of which it has all arguments. Its default
-    ``trainer`` is "auto-numbers".
+    """A regressor that protects every row it is fitted on; see PrivateClassifier for its arguments.
+
+    Its default ``trainer`` is "auto-numbers".
 
     >>> import numpy as np, tacit
     >>> X = np.random.default_rng(0).uniform(0, 10, (4000, 1))
