@@ -26,6 +26,8 @@ def test_a_plan_says_what_train_itself_computes() -> None:
     assert (plan.runs, plan.most_runs) == (many.law.mean, 120)
     assert plan.guarantee.divergences == one.divergences
     assert plan.guarantee.budget == TOTAL
+    assert plan.choice_noise == many.choice_noise(3000)  # a tenth of the records validates
+    assert plan.score_noise == one.score_noise(3000)
 
 
 @pytest.mark.parametrize("declared", [False, True])
@@ -47,6 +49,7 @@ def test_score_and_counts_together_cost_what_a_test_row_may() -> None:
     cost = SearchCost.of(TOTAL, 1)
     score, counts = cost.test_mu
     assert math.hypot(score, counts) == pytest.approx(TOTAL.mu(), rel=1e-12)
+    assert score == pytest.approx(3 * counts, rel=1e-12)  # nine tenths of the squared mu
     assert cost.score_noise(250) == pytest.approx(1 / (250 * score), rel=1e-12)
     assert cost.choice_noise(250) == pytest.approx(1 / (250 * cost.base.mu), rel=1e-12)
 

@@ -17,14 +17,15 @@ from tacit.planning.measured import LANDSCAPES, document
 from tacit.planning.recommend import Recommendation, recommend
 from tacit.planning.rows import expected_loss, forecasts, preview
 from tacit.planning.sample import describe_sample
-from tacit.privacy.guarantee import LETTER, Budget, remarks_on
+from tacit.planning.table import MOST_AMOUNT, MOST_RECORDS, format_plan
+from tacit.privacy.guarantee import Budget, remarks_on
 from tacit.training.registry import find_trainer, load_part
 
 if TYPE_CHECKING:
     from tacit.training.forecast import TrainingForecast
 
 GOALS = ("tune", "train")
-MOST_RECORDS, LEAST_AMOUNT, MOST_AMOUNT = 10**9, 1e-6, 1000.0
+LEAST_AMOUNT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,6 @@ class Plan(DrawnInNotebooks):
         return (*remarks_on(self.case.budget, self.case.records), *describe_sample(self.case))
 
     def __str__(self) -> str:
-        from tacit.planning.table import format_plan
-
         return format_plan(self)
 
     def picture(self) -> str:
@@ -198,8 +197,3 @@ def least_amount(enough: Callable[[float], bool], least: float, most: float) -> 
         middle = (low + high) / 2
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
     return min(most, math.exp(high))
-
-
-def largest_budget(budget: Budget) -> str:
-    """The largest budget that is looked at, in words."""
-    return f"{LETTER[budget.notion]} = {MOST_AMOUNT:g}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tacit.planning.plan import Need, Plan
 
 WIDE = 118
+MOST_RECORDS, MOST_AMOUNT = 10**9, 1000.0  # that are looked at for a wanted quality
 
 
 def format_plan(plan: Plan) -> str:
@@ -103,11 +104,10 @@ def _needs(plan: Plan) -> list[str]:
     rows: list[tuple[str, ...]] = [("method", *names)]
     for method, by in plan.needed.items():
         rows.append((method, *(word for l in LANDSCAPES for word in _amounts(by[l]))))
-    from tacit.planning.plan import MOST_RECORDS, largest_budget
-
     head = (
         f"For an expected loss of at most {plan.want:g}: records needed with {c.budget}, or budget needed with "
-        f"{c.records:,} records (none: not with {MOST_RECORDS:.0e} records, or {largest_budget(c.budget)})"
+        f"{c.records:,} records (none: not with {MOST_RECORDS:.0e} records, or "
+        f"{LETTER[c.budget.notion]} = {MOST_AMOUNT:g})"
     )
     return [*_wrap(head), "", *align(rows)]
 
