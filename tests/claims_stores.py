@@ -7,9 +7,11 @@ import os
 import pickle
 import shutil
 import signal
+import tempfile
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, ClassVar
@@ -143,8 +145,21 @@ class StudyInMemory(Kind):
         return other
 
 
+@cache
+def empty_study() -> bytes:
+    """A file with Optuna's tables alone, which it takes a tenth of a second to make."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "study.db")
+        optuna.storages.RDBStorage(f"sqlite:///{file}").engine.dispose()
+        return file.read_bytes()
+
+
 class StudyInSQLite(StudyInMemory):
     durable = True
+
+    def __post_init__(self) -> None:
+        if not (self.folder / "study.db").exists():
+            (self.folder / "study.db").write_bytes(empty_study())
 
     @property
     def where(self) -> str:

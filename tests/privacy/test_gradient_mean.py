@@ -29,7 +29,7 @@ def norm_of(whole: list[int]) -> float:
     return math.sqrt(sum(x * x for x in whole))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(some_weights, some_losses, arrays(np.float64, (4,), elements=anything), st.floats(1e-6, 1e6))
 def test_one_record_moves_the_sum_by_at_most_twice_the_reach(weights, losses, other, clip) -> None:
     clipped, neighbour = Clipped(weights, clip), losses.copy()
