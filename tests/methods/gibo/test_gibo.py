@@ -13,8 +13,9 @@ from shell_parts import tacit as command
 
 import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
-from tacit.methods.gibo import CLAIM, GradientSearch, release, suggest_clip
+from tacit.methods.gibo import CLAIM, GradientPath, GradientSearch, release, suggest_clip
 from tacit.methods.gibo.design import DescentSettings, Designs
+from tacit.methods.intervals import sampling_deviation
 from tacit.methods.task import Task
 from tacit.objective import Objective
 from tacit.privacy.conversions import mu_range, range_mu
@@ -348,6 +349,28 @@ def test_places_that_coincide_are_evaluated_once() -> None:
     assert len(p.places) == 3  # of 64 that were asked for
     release(p)
     assert sorted(seen[:3]) == [0, 1, 2]
+
+
+def test_places_are_counted_beforehand_only_where_none_can_coincide() -> None:
+    whole = Space({"x": Int(0, 2)})
+    assert [problem(space=s, trials=1).starting_places for s in (SPACE, whole)] == [64, 3]
+    assert problem(trials=1, options={"scan": 0}).starting_places == 1
+
+
+def test_the_noise_that_is_judged_is_that_of_all_steps_in_all_dimensions() -> None:
+    p = problem(trials=20, budget=Budget.gdp(0.5), options={"scan": 0, "score_budget": 0.0})
+    assert p._loudness() == pytest.approx(2 * math.sqrt(20 * D) / (N * 0.5), rel=1e-9)
+
+
+def test_the_mean_of_the_last_points_is_released() -> None:
+    path = GradientPath([np.array([float(i)]) for i in range(9)], [], [], 0)
+    assert [path.final(average).item() for average in (0.0, 0.1, 0.5, 1.0)] == [8.0, 8.0, 6.5, 4.5]
+
+
+def test_how_far_other_records_may_differ_counts_the_noise_of_the_score() -> None:
+    value = release(problem(options={"score_budget": 0.1})).value
+    assert value.deviation > 0
+    assert value.sampling == sampling_deviation(value.score, 1.96 * value.deviation, (0.0, 1.0), N)
 
 
 @pytest.mark.parametrize("spoil", [math.nan, math.inf, -math.inf, 1e300])
