@@ -541,7 +541,7 @@ def test_the_papers_page_has_no_empty_row(load: Any) -> None:
     for paper, counts in EXHIBITS.items():
         part = text[text.index(f"## {paper}") :].removeprefix("## ").split("\n## ")[0]
         rows = [[c.strip() for c in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("| ")]
-        for exhibit, shows, here, _, why, command in rows[2:]:
+        for exhibit, shows, here, _, why, command, _ in rows[2:]:
             assert all((exhibit, shows, why, command.strip("`"))), exhibit
             assert here.split(":")[0] in (*page.STATES, "not measured"), exhibit
         names = " / ".join(row[0] for row in rows[2:])
@@ -557,6 +557,20 @@ def test_a_row_of_a_paper_without_kept_figures_is_not_called_reproduced(load: An
     for row in (row for paper in asked["paper"] for row in paper["row"]):
         assert row["here"] in page.STATES
         assert (page.row(row, {})[2] == "not measured") == bool(row.get("figures"))
+
+
+def test_a_row_of_a_paper_says_when_it_was_measured_and_whether_it_still_holds(load: Any) -> None:
+    row = {
+        "exhibit": "a",
+        "shows": "b",
+        "here": "reproduced",
+        "figures": ["startup | speed"],
+        "why": "c",
+        "command": "d",
+    }
+    document = {**result(), "date": "2026-11-01"}
+    for current, when in ((["startup"], "2026-11-01"), ([], "2026-11-01, stale")):
+        assert load("benchmarks.harness.papers_page").row(row, {"startup": document}, (), current)[-1] == when
 
 
 def test_a_row_of_a_paper_says_so_if_its_claim_did_not_hold(load: Any) -> None:

@@ -26,7 +26,7 @@ def made(results: Path, docs: Path, current: Collection[str]) -> dict[str, str]:
     """Every page and picture by its path below docs. A page of prose keeps its words; its tables are filled."""
     known = documents(results)
     pictures = drawn(known, results)
-    pages = results_pages(known, sorted(pictures), current) | {"papers.md": papers(known, sorted(pictures))}
+    pages = results_pages(known, sorted(pictures), current) | {"papers.md": papers(known, sorted(pictures), current)}
     for page in sorted([*docs.glob("*.md"), *docs.glob("proofs/*.md")]):
         if FILLED.search(text := page.read_text()) or VALUE.search(text):
             pages[str(page.relative_to(docs))] = filled(text, known)

@@ -7,7 +7,7 @@ says so, whatever the list hoped for.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,29 @@ STATES = ("reproduced", "reproduced with a difference", "not reproducible here",
 MOST = 6
 
 
-def page(documents: Documents, pictures: Iterable[str] = ()) -> str:
+def page(documents: Documents, pictures: Iterable[str] = (), current: Collection[str] = ()) -> str:
     asked = tomllib.loads((HERE / "papers.toml").read_text())
     lines = ["# Paper by paper", "", *asked["intro"].strip().splitlines(), ""]
     for paper in asked["paper"]:
         lines += [f"## {paper['title']}", "", *paper["about"].strip().splitlines(), ""]
-        lines += table(["exhibit", "what it shows", "here", "figures (the paper's)", "difference or reason", "command"],
-                       [row(r, documents, pictures) for r in paper["row"]])  # fmt: skip
+        head = ["exhibit", "what it shows", "here", "figures (the paper's)", "difference or reason", "command", "when"]
+        lines += table(head, [row(r, documents, pictures, current) for r in paper["row"]])
     return "\n".join(lines).rstrip() + "\n"
 
 
-def row(r: dict[str, Any], documents: Documents, pictures: Iterable[str] = ()) -> list[str]:
+def row(
+    r: dict[str, Any], documents: Documents, pictures: Iterable[str] = (), current: Collection[str] = ()
+) -> list[str]:
     seen = dict.fromkeys(pair for spec in r.get("figures", []) for pair in found(spec, documents))
     state, why = judged(r["here"], [verdict(f) for _, f in seen]), r["why"]
     if r.get("figures") and not seen:
         state, why = "not measured", "the command has not been run to its end here"
     told = "; ".join(figure(f, r.get("cut", "")) for _, f in list(seen)[:MOST])
     more = f"; {len(seen) - MOST} more in [results](results/{next(iter(seen))[0]}.md)" if len(seen) > MOST else ""
-    return [r["exhibit"], r["shows"], state, told + more + drawn(r, pictures), why, f"`{r['command']}`"]
+    dates = {name: documents[name].get("date", "undated") for name, _ in seen}
+    when = dict.fromkeys(f"{date}{'' if name in current else ', stale'}" for name, date in dates.items())
+    figures = told + more + drawn(r, pictures)
+    return [r["exhibit"], r["shows"], state, figures, why, f"`{r['command']}`", "; ".join(when)]
 
 
 def drawn(r: dict[str, Any], pictures: Iterable[str]) -> str:
