@@ -37,7 +37,7 @@ from benchmarks.papers._rival_tables import CHOOSING, CONFIRMING, RivalTable
 TITLE = "Private training on 21 tables: ours without a schema, DP-EBM, diffprivlib, Opacus, and what no privacy gives"
 LONG = True
 REPEATS = 10
-FEWER = 3  # splits of a choosing table
+SEEDS, FEWER = (5, 6, 7, 0, 8, 1, 9, 2, 3, 4), 3  # of the splits, in their order; how many of a choosing table
 EPSILONS = [float(e) for e in os.environ.get("TACIT_RIVAL_EPSILONS", "0.5,1,3").split(",")]
 DELTA = 1e-5
 OURS, DECLARED, PEERS = "tacit", "tacit, declared", ("DP-EBM", "diffprivlib", "Opacus linear", "Opacus MLP")
@@ -153,7 +153,7 @@ def run(repeats: int) -> list[Figure]:
     figures, near = [], 0
     won, above, cells = ({"small": 0, "usual": 0} for _ in range(3))
     for name in (*CHOOSING, *CONFIRMING):
-        seeds = range(repeats if name in CONFIRMING else min(repeats, FEWER))
+        seeds = SEEDS[: repeats if name in CONFIRMING else min(repeats, FEWER)]
         made = [play(name, seed) for seed in seeds]
         values = {way: np.array([m[way][0] for m in made]) for way in made[0]}
         seconds = {way: float(np.median([m[way][1] for m in made])) for way in made[0]}
