@@ -93,24 +93,24 @@ def _models() -> dict[str, Callable[[float, float], Any]]:
     }
 
 
-def run_grid(model: str, table: str, epsilon: float, name: str, trials: int, seed: int) -> float:
-    """The regret of one run of a method of ours, or of a rival, at equal budget; kept."""
+def run_grid(model: str, table: str, epsilon: float, name: str, trials: int, seed: int) -> list[float]:
+    """The regret of one run of a method of ours at equal budget; of a rival, by each of its two answers. Kept."""
     key = {"model": model, "table": table, "epsilon": epsilon, "name": name, "trials": trials, "seed": seed}
 
-    def work() -> float:
+    def work() -> list[float]:
         grid, budget = load_grid(model, table), tacit.Budget.approximate(epsilon, DELTA)
         if name in ("auto", "observed"):
             asked: dict[str, Any] = {"records": grid.records, "bounds": (0.0, 1.0), "budget": budget, "seed": seed}
             asked |= {"trials": trials, "method": name, "noise": Simulation(seed), "accept_noise": True}
-            return grid.regret(tacit.tune(grid.at, SPACE, **asked, progress=False).value.params)
+            return [grid.regret(tacit.tune(grid.at, SPACE, **asked, progress=False).value.params)]
         return _rival(grid, name, trials, budget, seed)
 
-    regret: float = keep_piece("tune_rivals", key, work)
-    return regret
+    regrets: list[float] = keep_piece("tune_rivals", key, work)
+    return regrets
 
 
-def _rival(grid: Grid, name: str, trials: int, budget: tacit.Budget, seed: int) -> float:
-    """The better of its best noisy value and of our model's answer to its observations."""
+def _rival(grid: Grid, name: str, trials: int, budget: tacit.Budget, seed: int) -> list[float]:
+    """By its best noisy value, and by our model of all its observations."""
     scale = ObservationTerms(grid.records, (0.0, 1.0), budget, trials).mechanism().scale
     rng, study = np.random.default_rng((seed, 6)), optuna.create_study(sampler=make_sampler(name, seed))
     for _ in range(trials):
@@ -118,4 +118,4 @@ def _rival(grid: Grid, name: str, trials: int, budget: tacit.Budget, seed: int) 
         study.tell(trial, float(grid.at(trial.params).mean()) + scale * float(rng.normal()))
     listed, y = [t.params for t in study.trials], np.array([t.value for t in study.trials], float)
     model = Optimiser(SPACE, scale**2).answer(SPACE.features(listed), -y).index
-    return min(grid.regret(listed[int(y.argmin())]), grid.regret(listed[model]))
+    return [grid.regret(listed[int(y.argmin())]), grid.regret(listed[model])]

@@ -2,7 +2,8 @@
 
 Surfaces are BBOB functions as losses of records, raw and log-scaled (see _bbob.py and _arms.py): twelve functions, of
 which none is among the eight that check the choice (tune_rivals). Each figure is a mean over surfaces, with one
-standard error to either side. The budget is the same for all; the number of evaluations is not.
+standard error to either side; "typical" is their geometric mean, of regrets of 0.001 and more. The budget is the same
+for all; the number of evaluations is not.
 
     python -m benchmarks plan_choice --repeats 12              measures: one surface a repeat and cell
     python -m benchmarks.papers.plan_choice           writes the table that is shipped from what was measured
@@ -10,6 +11,7 @@ standard error to either side. The budget is the same for all; the number of eva
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -21,30 +23,34 @@ from threadpoolctl import threadpool_limits
 from benchmarks import Figure
 from benchmarks.papers._arms import DIMENSIONS, GUMBEL, NOISE, OURS, measure
 from benchmarks.papers.plan_table import rising
-from tacit.methods.auto import ALIKE, expected_regret
+from tacit.methods.auto import AutoChoice, expected_regret, find_best
 
 TITLE = "Regret of each method at equal budget on BBOB surfaces: what method='auto' chooses by"
 LONG = True
 REPEATS = 12
+SOLVED = 0.001  # regret that counts as none in a geometric mean
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "plan_choice.json"
 SHIPPED = ROOT / "src" / "tacit" / "methods" / "choice.json"
 
 
-def regrets(kind: str, d: int, name: str, evaluations: int, noise: float, repeats: int) -> np.ndarray:
-    """Of each surface, (repeats,)."""
-    return np.array([measure(kind, d, seed, name, evaluations, noise)["regret"] for seed in range(repeats)])
+def regrets(
+    kind: str, d: int, name: str, evaluations: int, noise: float, repeats: int, answer: str = "regret"
+) -> np.ndarray:
+    """Of each surface, (repeats,); of a rival by its best noisy value, or with ``answer="model"`` by our model."""
+    return np.array([measure(kind, d, seed, name, evaluations, noise)[answer] for seed in range(repeats)])
 
 
 def choose(d: int, noise: float) -> tuple[str, int]:
     """What the shipped table chooses where 2,000 evaluations are allowed."""
-    offers = {
-        (name, size): expected_regret(name, size, d, GUMBEL * noise if name == "pool" else noise)
-        for name, size in OURS
-        if name != "middle"
-    }
-    best = min(offers.values())
-    return min((arm for arm in offers if offers[arm] <= best + ALIKE), key=lambda arm: arm[1])
+
+    offers = []
+    for name, size in OURS:
+        level = GUMBEL * noise if name == "pool" else noise
+        expected = [expected_regret(name, size, d, level, kind) for kind in ("regret", "typical")]
+        offers.append(AutoChoice(name, size, {}, size, *expected))
+    best = find_best([o for o in offers if o.method != "middle"])
+    return best.method, best.evaluations
 
 
 def figure(name: str, values: np.ndarray) -> Figure:
@@ -53,17 +59,21 @@ def figure(name: str, values: np.ndarray) -> Figure:
 
 
 def run(repeats: int) -> list[Figure]:
+    figures = []
     with threadpool_limits(1):
-        return [
-            figure(_name(d, noise, *arm), regrets("choosing", d, *arm, noise, repeats))
-            for d in DIMENSIONS
-            for noise in NOISE
-            for arm in OURS
-        ]
+        for d, noise, arm in itertools.product(DIMENSIONS, NOISE, OURS):
+            values = regrets("choosing", d, *arm, noise, repeats)
+            typical = float(np.exp(np.log(np.maximum(values, SOLVED)).mean()))
+            figures += [
+                figure(_name(d, noise, *arm), values),
+                Figure(_name(d, noise, *arm, "typical"), typical, "regret"),
+            ]
+    return figures
 
 
-def _name(d: int, noise: float, method: str, evaluations: int) -> str:
-    return f"d = {d}, noise {noise:g}: {method}, {evaluations} evaluations"
+def _name(d: int, noise: float, method: str, evaluations: int, kind: str = "regret") -> str:
+    typical = "typical, " * (kind == "typical")
+    return f"{typical}d = {d}, noise {noise:g}: {method}, {evaluations} evaluations"
 
 
 def shipped(document: dict[str, Any]) -> dict[str, Any]:
@@ -72,11 +82,13 @@ def shipped(document: dict[str, Any]) -> dict[str, Any]:
     cells = []
     for name, size in OURS:
         for d in DIMENSIONS:
-            means = [values[_name(d, noise, name, size)] for noise in NOISE]
             levels = [float(f"{(GUMBEL if name == 'pool' else 1.0) * noise:.3g}") for noise in NOISE]
-            kept = [float(f"{max(v, 0.0):.4g}") for v in rising(means)]
-            cells.append({"method": name, "evaluations": size, "dimensions": d, "noise": levels, "regret": kept})
-    return {"format": "tacit.choice/1", "command": document["command"], "commit": document["commit"], "cells": cells}
+            cell: dict[str, Any] = {"method": name, "evaluations": size, "dimensions": d, "noise": levels}
+            for kind in ("regret", "typical"):
+                means = [values[_name(d, noise, name, size, kind)] for noise in NOISE]
+                cell[kind] = [float(f"{max(v, 0.0):.4g}") for v in rising(means)]
+            cells.append(cell)
+    return {"format": "tacit.choice/2", "command": document["command"], "commit": document["commit"], "cells": cells}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """What a search adds to each trial: `tacit.tune` against Optuna's own samplers, on an objective that costs nothing.
 
-A bowl in four dimensions. tacit sees 1,000 losses per trial, sums them exactly, draws exact noise, claims the draw in
-the study, and answers from its model; Optuna's samplers see the bowl with noise of the same size. In memory and in
-SQLite, in turns, in processor time, which says nearly the same on a busy machine; the disk's own time is left out, and
-so is what a process loads once, for both. The ratio is the median of those of the turns. GPSampler needs torch and is
-absent without it; greenlet is a faster way for it and is used if there.
+A bowl in four dimensions, method "observed"; once in ten, where 100 trials may take 25 ms each. tacit sees 1,000
+losses per trial, sums them exactly, draws exact noise, claims the draw in the study, and answers from its model, which
+is worth more time than TPE takes; Optuna's samplers see the bowl with noise of the same size. In memory and in SQLite,
+in turns, in processor time, which says nearly the same on a busy machine; the disk's own time is left out, and so is
+what a process loads once, for both. The ratio is the median of those of the turns. GPSampler needs torch and is absent
+without it; greenlet is a faster way for it and is used if there.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ LONG = True  # minutes with torch
 
 LENGTHS, MANY, LONGEST = (20, 100, 300), 1000, 10_000
 NAMES = ("a", "b", "c", "d")
+WIDE = tuple("abcdefghij")
 RECORDS, BOUNDS, BUDGET = 1000, (0.0, 1.0), tacit.Budget.gdp(1.0)
 Search = Callable[..., None]  # of trials, a turn and a storage
 TURNS = {20: 7, 100: 3}  # for each repeat; one of others
@@ -40,17 +42,23 @@ STORED, FEWEST = 3, 3  # turns in memory for each in SQLite, where a trial takes
 
 
 def bowl(params: dict[str, float]) -> float:
-    return sum((params[name] - 0.3) ** 2 for name in NAMES) / 2
+    return 2 * sum((value - 0.3) ** 2 for value in params.values()) / len(params)
 
 
 def losses_of(params: dict[str, float]) -> Any:
     return np.full(RECORDS, bowl(params))
 
 
-def ours(trials: int, turn: int, storage: str | None = None, losses: Callable[..., Any] = losses_of) -> None:
-    space = {name: tacit.Float(0.0, 1.0) for name in NAMES}
+def ours(
+    trials: int,
+    turn: int,
+    storage: str | None = None,
+    losses: Callable[..., Any] = losses_of,
+    names: Sequence[str] = NAMES,
+) -> None:
+    space = {name: tacit.Float(0.0, 1.0) for name in names}
     settings: dict[str, Any] = {"records": RECORDS, "bounds": BOUNDS, "budget": BUDGET, "seed": turn, "progress": False}
-    settings |= {"storage": storage, "accept_noise": True}
+    settings |= {"storage": storage, "accept_noise": True, "method": "observed"}
     tacit.tune(losses, space, trials=trials, **settings)
 
 
@@ -107,12 +115,25 @@ def run(repeats: int) -> list[Figure]:
             figures += compared_slowly(slow, trials)
         for trials in LENGTHS:
             figures += compared(searches, trials, max(FEWEST, TURNS.get(trials, 1) * repeats // STORED), "SQLite, ")
+        figures.append(in_many_dimensions(max(FEWEST, repeats)))
         start = time.process_time()
         ours(MANY, 0)
         spent = time.process_time() - start
     goal: dict[str, Any] = {"against": "goal 10", "goal": 10.0, "better": "less"}
     figures.append(Figure(f"{MANY} trials, all in all", spent, "s of processor time", **goal))
     return [*figures, resumed(LONGEST, 3 * repeats)]
+
+
+def in_many_dimensions(turns: int) -> Figure:
+    """Milliseconds of a trial in ten dimensions."""
+    taken = []
+    for turn in range(turns):
+        start = time.process_time()
+        ours(100, turn, names=WIDE)
+        taken.append(10 * (time.process_time() - start))
+    middle, low, high = median_interval(taken)
+    goal: dict[str, Any] = {"against": "goal 25", "goal": 25.0, "better": "less"}
+    return Figure("100 trials in 10 dimensions: tacit.tune", middle, "ms per trial", low, high, **goal)
 
 
 def resumed(trials: int, turns: int) -> Figure:
@@ -180,7 +201,8 @@ def compared(searches: dict[str, Search], trials: int, turns: int, where: str) -
     middle, low, high = median_interval(each["tacit"])
     noted = "proposal, exact sum of 1,000 losses, exact noise, claim and answer"
     figures = [Figure(f"{where}{trials} trials: tacit.tune", middle, "ms per trial", low, high, note=noted)]
-    above = {"against": "above 1: tacit is faster; goal 1", "goal": 1.0, "better": "more"}
+    above: dict[str, Any] = {"against": "above 1: tacit is faster"}
+    goal = {"against": "above 1: tacit is faster; goal 1", "goal": 1.0, "better": "more"}
     note = f"TPESampler: {statistics.median(each['TPESampler']):.3g} ms per trial, medians of {turns} turns"
     name = f"{where}{trials} trials: tacit.tune against TPESampler"
     figures.append(replace(ratio_in_turns(name, taken["tacit"], taken["TPESampler"], ""), note=note, **above))
@@ -188,7 +210,7 @@ def compared(searches: dict[str, Search], trials: int, turns: int, where: str) -
     name = f"{where}{trials} trials: what tacit.private adds to a trial, against TPESampler"
     note = f"adds {1e3 * statistics.median(added) / trials:.3g} ms to a trial of random search; {note}"
     if median_interval(added)[1] > 0:  # else the machine was too noisy to tell
-        figures.append(replace(ratio_in_turns(name, added, taken["TPESampler"], ""), note=note, **above))
+        figures.append(replace(ratio_in_turns(name, added, taken["TPESampler"], ""), note=note, **goal))
     return figures
 
 

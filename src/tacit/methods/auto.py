@@ -4,16 +4,18 @@
     look    noise of one look with the whole budget, w / (n mu), as a share of the spread: see PlanInput
 
 Each method is measured at a few numbers of evaluations (choice.json, made by ``python -m benchmarks plan_choice`` on
-surfaces that do not check it). The least expected regret is chosen; of those that are level, the fewest evaluations.
-What would be refused for its noise is chosen only if all would be. Nothing but public numbers enters, so the choice
-costs nothing, and the same numbers give the same choice.
+surfaces that do not check it). A mean over surfaces is ruled by the few that no method solves, so of the methods whose
+mean regret is level with the least, the one of least typical regret is chosen: the geometric mean. Of those that are
+level in this as well, the one of most evaluations, which were allowed. What would be refused for its noise is chosen
+only if all would be. Nothing but public numbers enters, so the choice costs nothing, and the same numbers give the
+same choice.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -33,20 +35,23 @@ from tacit.run.journal import Journal
 
 AMONG = ("observed", "pool", "staged", "gibo")
 ASSUMED = 0.1  # spread as a share of the bounds' width, where nobody said
-ALIKE = 0.01  # regret: fewer evaluations are preferred if they lose no more than this
-SIZES = {"observed": (100,), "pool": (50, 200, 1000), "staged": (50, 250), "gibo": (500, 2000)}  # evaluations
+ALIKE = 0.03  # of mean regrets: about a standard error of their difference over the surfaces
+NEARLY = 1.2  # of typical regrets: how many times the least is level with it
+SIZES = {"observed": (50, 200), "pool": (50, 200, 1000), "staged": (50, 250), "gibo": (500, 2000)}  # evaluations
 STEPS, LEAST_STEPS, STARTING = 50, 5, 66  # of gibo, and the evaluations of its start and its score
+DESCENT = 300  # evaluations below which a descent is not known by those that were measured
 
 
 @dataclass(frozen=True)
 class AutoChoice:
-    """A method with its arguments, what it is expected to lose as a share of the spread, and why."""
+    """A method with its arguments, what it is expected to lose as a share of the spread (mean, typical), and why."""
 
     method: str
     trials: int
     options: Mapping[str, Any]
     evaluations: int
     regret: float
+    typical: float
     refused: bool = False  # for its noise, unless that is accepted
     reason: str = ""
 
@@ -65,17 +70,24 @@ def choose(case: PlanInput, able: Callable[[str], bool] = lambda method: True) -
     if not offers:
         return None
     offers = [offer for offer in offers if not offer.refused] or offers
-    least = min(offers, key=lambda o: o.regret)
-    best = min((o for o in offers if o.regret <= least.regret + ALIKE), key=lambda o: o.evaluations)
+    best, least = find_best(offers), min(offers, key=lambda o: o.regret)
     rest = {o.method: o.regret for o in sorted(offers, key=lambda o: -o.regret) if o.method != best.method}
     others = ", ".join(f"{method} {regret:.2g}" for method, regret in reversed(rest.items()))
-    level = "the least" if best is least else f"within {ALIKE:g} of the least, with fewer evaluations,"
+    level = "the least" if best is least else "level with the least"
     reason = (
         f"{best.method} with {best.evaluations:,} evaluations: for {case.records:,} records, {case.dimensions} "
         f"parameter{'s' * (case.dimensions > 1)} and {case.budget} its measured regret is {level} that {case.trials:,} "
         f"evaluations allow, {best.regret:.2g} of what a typical setting loses" + (f" ({others})" if others else "")
     )
     return replace(best, reason=reason)
+
+
+def find_best(offers: Sequence[AutoChoice]) -> AutoChoice:
+    """Of those level with the least mean regret, and of these with the least typical one, that of most evaluations."""
+    mean = min(o.regret for o in offers) + ALIKE
+    level = [o for o in offers if o.regret <= mean]
+    typical = NEARLY * min(o.typical for o in level)
+    return max((o for o in level if o.typical <= typical), key=lambda o: (o.evaluations, -o.typical))
 
 
 def resolve(task: Task) -> tuple[str, Task]:
@@ -137,9 +149,9 @@ def _list_offers(method: str, case: PlanInput) -> list[AutoChoice]:
     for size in sorted({min(case.trials, size) for size in SIZES.get(method, (case.trials,))}):
         if (taken := SHAPES.get(method, _take_all)(case, size)) is not None:
             trials, evaluations, options = taken
-            regret = expected_regret(method, size, case.dimensions, noise)
+            expected = [expected_regret(method, size, case.dimensions, noise, kind) for kind in ("regret", "typical")]
             refused = is_refused(method, replace(case, trials=trials))
-            offers.append(AutoChoice(method, trials, options, evaluations, regret, refused))
+            offers.append(AutoChoice(method, trials, options, evaluations, *expected, refused))
     return offers
 
 
@@ -159,7 +171,7 @@ def _take_all(case: PlanInput, evaluations: int) -> Taken:
 def _take_steps(case: PlanInput, evaluations: int) -> Taken:
     """A descent: its places to start from, and two evaluations for each dimension and step."""
     steps = min(STEPS, (evaluations - STARTING) // (2 * case.dimensions))
-    return None if steps < LEAST_STEPS else (steps, STARTING + 2 * case.dimensions * steps, {})
+    return None if steps < LEAST_STEPS or evaluations < DESCENT else (steps, STARTING + 2 * case.dimensions * steps, {})
 
 
 def _take_stages(case: PlanInput, evaluations: int) -> Taken:
@@ -181,8 +193,8 @@ def table() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def expected_regret(method: str, evaluations: int, dimensions: int, noise: float) -> float:
-    """The measured mean regret, as a share of the spread: linear in the logarithms of dimensions and noise.
+def expected_regret(method: str, evaluations: int, dimensions: int, noise: float, kind: str = "regret") -> float:
+    """The measured mean regret or the "typical" one, as a share of the spread: linear in log dimensions and log noise.
 
     Of the sizes that were measured the largest within ``evaluations`` counts. Outside the table the nearest cell does;
     with noise as large as the spread a choice is taken to be no better than a random one.
@@ -195,5 +207,5 @@ def expected_regret(method: str, evaluations: int, dimensions: int, noise: float
     size = max((s for s in sizes if s <= evaluations), default=min(sizes))
     rows = sorted((c for c in cells if c["evaluations"] == size), key=lambda c: int(c["dimensions"]))
     level = math.log(max(noise, 1e-12))
-    at = [float(np.interp(level, np.log([*c["noise"], 1.0]), [*c["regret"], max(1.0, c["regret"][-1])])) for c in rows]
+    at = [float(np.interp(level, np.log([*c["noise"], 1.0]), [*c[kind], max(1.0, c[kind][-1])])) for c in rows]
     return float(np.interp(math.log(dimensions), np.log([c["dimensions"] for c in rows]), at))
