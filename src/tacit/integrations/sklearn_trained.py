@@ -130,7 +130,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateModel):  # type: ignore[misc]
     """A classifier that protects every row it is fitted on: tacit.train as a scikit-learn estimator.
 
     Args:
-        trainer: A name of ``tacit.training.TRAINERS`` that predicts classes, "auto" if left out, or an object.
+        trainer: A name of ``tacit.training.registry`` that predicts classes, "auto" if left out, or an object.
         space: Of the hyperparameters, instead of the trainer's own.
         epsilon: Of the columns, a search, the model and its score together.
         delta: Its delta.
