@@ -15,7 +15,7 @@ import tacit
 from tacit.errors import BadInput, BudgetRefused, GuaranteeError
 from tacit.gp.exact import GaussianProcess
 from tacit.gp.kernels import RBF
-from tacit.methods.kusner import NearlyUniform, search_exact, search_noisy
+from tacit.methods.kusner import NearlyUniform, search_exact, search_noisy, search_strengths
 from tacit.methods.kusner.constants import VERSIONS, Constants, data_kernel, information_gain
 from tacit.methods.kusner.problem import FiniteSearch, FunctionPrior, Scores
 from tacit.methods.task import Task
@@ -247,6 +247,17 @@ def test_a_nearly_uniform_choice_is_refused_before_spending_unless_accepted(meth
     with warnings.catch_warnings():
         warnings.simplefilter("error", NearlyUniform)
         run(method)
+
+
+def test_upper_confidence_bounds_grow_with_the_trials_as_published() -> None:
+    """beta_t = 2 log(n t^2 pi^2 / 0.6): with a variance of 0.12 the unsure candidate passes the sure one at t = 2."""
+
+    class Model:
+        mean, variance = np.array([0.0, 1.0]), np.array([0.12, 0.0])
+
+        def append_candidate(self, place: int, score: float) -> None: ...
+
+    assert search_strengths(lambda place: 0.0, Model(), 2, "ucb") == [1, 0]  # type: ignore[arg-type]
 
 
 def test_utility_statements_are_those_of_the_theorems() -> None:

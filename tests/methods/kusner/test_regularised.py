@@ -198,6 +198,7 @@ def test_algorithm_3_has_the_published_noise_and_utility() -> None:
     scale = (1 / 60 + 0.1 / 1.1) / 20
     assert value.deviation == pytest.approx(math.sqrt(2) * scale, rel=1e-4)
     assert value.details["utility"][0]["bound"] == pytest.approx(math.log(20) * scale, rel=1e-4)
+    assert value.details["outlook"]["score_noise"] == pytest.approx(math.sqrt(2) * scale, rel=1e-4)
     assert value.params == {}
 
 
