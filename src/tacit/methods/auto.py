@@ -149,9 +149,11 @@ def _list_offers(method: str, case: PlanInput) -> list[AutoChoice]:
     for size in sorted({min(case.trials, size) for size in SIZES.get(method, (case.trials,))}):
         if (taken := SHAPES.get(method, _take_all)(case, size)) is not None:
             trials, evaluations, options = taken
-            expected = [expected_regret(method, size, case.dimensions, noise, kind) for kind in ("regret", "typical")]
+            mean, typical = (
+                expected_regret(method, size, case.dimensions, noise, kind) for kind in ("regret", "typical")
+            )
             refused = is_refused(method, replace(case, trials=trials))
-            offers.append(AutoChoice(method, trials, options, evaluations, *expected, refused))
+            offers.append(AutoChoice(method, trials, options, evaluations, mean, typical, refused))
     return offers
 
 
