@@ -17,8 +17,8 @@ from tacit.audit.games.fronts import sparse_vector_answers
 from tacit.audit.play import run_game
 from tacit.errors import BadInput
 from tacit.privacy.noise import EXACT, Simulation
-from tacit.training.lots import LotSettings
 from tacit.training.output_perturbation import OutputPerturbation
+from tacit.training.perceptron import PerceptronSettings
 from tacit.training.sparse_vector import SparseVector
 
 # Runs of the sound game and of the broken one, and how much of the claim the sound one must show.
@@ -73,12 +73,12 @@ def test_a_perceptron_is_within_its_claim_and_half_the_noise_is_caught(monkeypat
     sound = run_game(made, 800)
     assert sound.verdict == "within the claim"
     assert sound.measured > 0
-    monkeypatch.setattr(LotSettings, "noise", property(lambda s: s.clip * s.variance**0.5))
+    monkeypatch.setattr(PerceptronSettings, "scale", property(lambda s: s.clip * s.multiplier / s.unit))
     assert run_game(made, 1500).verdict == "BROKEN"
 
 
 def test_a_perceptron_has_no_exact_draws() -> None:
-    with pytest.raises(BadInput, match="never for release"):
+    with pytest.raises(BadInput, match="first weights, which are secret"):
         find_game("dp-mlp").draw(0, 40, EXACT)  # type: ignore[union-attr]
 
 
