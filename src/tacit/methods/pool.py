@@ -295,7 +295,7 @@ def refuse_loud_choice(terms: PoolTerms, accepted: bool) -> None:
     """Refuse so much noise on the choice, or on the score, unless it was accepted."""
     noise, useful = max(terms.choice().scale, terms.deviation), terms.objective.useful_width
     what, remedy = "the choice and its score", "or a larger budget"
-    refuse_excessive_noise(noise, what, terms.objective, useful=useful, remedy=remedy, accepted=accepted)
+    refuse_excessive_noise(noise, what, terms.objective, useful=useful, remedy=remedy, accepted=accepted, size="scale")
 
 
 # What it would give

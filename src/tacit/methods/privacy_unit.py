@@ -56,11 +56,18 @@ def plural_of(basis: str) -> str:
 
 
 def refuse_excessive_noise(
-    noise: float, what: str, losses: Losses, *, useful: float | None, remedy: str, accepted: bool
+    noise: float,
+    what: str,
+    losses: Losses,
+    *,
+    useful: float | None,
+    remedy: str,
+    accepted: bool,
+    size: str = "standard deviation",
 ) -> None:
     """Refuse noise that drowns the differences between parameters, unless it was accepted.
 
-    ``useful`` is how far mean losses can differ, where that is less than the bounds allow.
+    ``useful`` is how far mean losses can differ, where that is less than the bounds allow; ``size`` names the number.
     """
     (low, high), plural = losses.bounds, plural_of(losses.basis)
     useful = high - low if useful is None else useful
@@ -68,7 +75,7 @@ def refuse_excessive_noise(
         return
     nearer = f", whose means are no further apart than {useful:.3g}" if useful < high - low else ""
     raise ExcessiveNoise(
-        f"{what} over {losses.records} {plural} would carry noise of {noise:.3g}, on losses between {low:g} and "
+        f"{what} over {losses.records} {plural} would carry noise of {size} {noise:.3g}, on losses between {low:g} and "
         f"{high:g}{nearer}: little better than a random choice. Use more {plural}, {remedy}; or accept it with "
         "accept_noise=True (--yes). Nothing was spent"
     )
