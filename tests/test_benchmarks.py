@@ -53,15 +53,8 @@ SMALLEST: dict[str, dict[str, Any]] = {  # constants of a benchmark at its small
     "selection_table": {},
     "epsilon_table": {"COUNT": 2},
     "gp_ucb": {"CANDIDATES": 100, "STEPS": 4},
-    "pareto_sparse_vector": {"NOISES": 8, "SEEDS": 1},
-    "pareto_surfaces": {"POINTS": 12, "MESH": 4},
-    "gibo_which": {"DIMENSIONS": (2,), "STEPS": 2, "TRIALS": 4},
-    "gibo_rivals": {"STEPS": 2, "TRIALS": 4, "MANY": 8},
-    "gibo_defaults": {"TRIALS": 2, "RECORDS": 50, "CHANGES": {"design": ["cross", "simplex"]}},
+    "pareto_sparse_vector": {"NOISES": 8, "SEEDS": 1, "LONGEST": 10},
     "front_coverage": {"FRONTS": 2},
-    "attacks": {"RUNS": 40},
-    "exact_draws": {"ARRAYS": (1000,), "TURNS": 1, "TABLES": (1000,)},
-    "pareto_overhead": {"PROPOSALS": 3, "SHORT": 2, "SIZES": (16,)},
 }
 QUICK = ("scale_messages", "gibo_bounds")
 
