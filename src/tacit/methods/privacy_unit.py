@@ -25,7 +25,7 @@ OWN_PAIR = (
 )
 
 
-class Losses(Protocol):
+class MeasuredLosses(Protocol):
     """How many losses there are, whose, and within which bounds."""
 
     @property
@@ -58,7 +58,7 @@ def plural_of(basis: str) -> str:
 def refuse_excessive_noise(
     noise: float,
     what: str,
-    losses: Losses,
+    losses: MeasuredLosses,
     *,
     useful: float | None,
     remedy: str,

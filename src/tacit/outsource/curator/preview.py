@@ -22,7 +22,7 @@ EXCESSIVE = 1.001
 
 
 @dataclass(frozen=True)
-class Preview:
+class TablePreview:
     """What a table with noise, and its answers, would carry."""
 
     columns: dict[str, float]  # noise on each column, in its own units
@@ -55,7 +55,7 @@ def preview(
     dimensions: int | None = None,
     answers: PrivateAnswers | None = None,
     queries: int = 100,
-) -> Preview:
+) -> TablePreview:
     """The noise that a curator with these terms would publish with.
 
     >>> seen = preview(["amount", "rate"], epsilon=3.0, delta=1e-5, scale=[9000, 0.04])
@@ -70,7 +70,7 @@ def preview(
     wide = answers.bounds[1] - answers.bounds[0] if answers else 0.0
     together = whole(projection.guarantee, answers, mechanism, queries)
     noise = mechanism.scale if mechanism else 0.0
-    return Preview(dict(zip(names, sizes, strict=True)), projection.scale_of_noise, noise, wide, together)
+    return TablePreview(dict(zip(names, sizes, strict=True)), projection.scale_of_noise, noise, wide, together)
 
 
 def private_answers(
@@ -91,7 +91,7 @@ def private_answers(
     return PrivateAnswers(bounds, Budget.gdp(mu), charged)
 
 
-def refuse_excessive_noise(seen: Preview, accepted: bool) -> None:
+def refuse_excessive_noise(seen: TablePreview, accepted: bool) -> None:
     """Refuse answers that are noise, unless that was accepted."""
     if seen.answer_noise > EXCESSIVE * seen.answer_width and not accepted:
         raise ExcessiveNoise(
