@@ -89,7 +89,7 @@ def test_regression_needs_bounds(run: Run, place: Path) -> None:
 
 def test_noise_that_drowns_the_scores_is_refused_by_its_size_where_nobody_can_be_asked(run: Run, place: Path) -> None:
     said = run("tune", "--table", "table.csv", "--target", "sick", "--epsilon", "0.1", at=place, code=2)
-    assert "standard deviation" in said.err
+    assert "would carry noise of" in said.err
     assert "--yes" in said.err
 
 

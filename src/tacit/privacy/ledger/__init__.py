@@ -266,7 +266,7 @@ class Ledger(DrawnInNotebooks):
 
     def remaining(self) -> Budget:
         """What is left, as a budget of the ledger's own notion."""
-        return self.filter.remaining(self._spent())
+        return self.filter.remaining(self._total_cost())
 
     def room(self) -> Room:
         """What is left, as what each kind of release could still cost."""
@@ -274,11 +274,11 @@ class Ledger(DrawnInNotebooks):
 
     def takes(self, guarantee: Guarantee) -> bool:
         """Whether the budget that is left covers a release of any unit; False also where it cannot be counted."""
-        return fits(self.filter, self._spent(), guarantee)
+        return fits(self.filter, self._total_cost(), guarantee)
 
     def foresee(self, guarantee: Guarantee) -> str:
         """What a charge would do here, in words: refused, or taken and what would be left."""
-        return foresee(self.name, self.filter, self._spent(), guarantee)
+        return foresee(self.name, self.filter, self._total_cost(), guarantee)
 
     def can_afford(self, guarantee: Guarantee) -> bool:
         """Whether a charge would be admitted now; another process may be quicker. Raises where charge would."""
@@ -362,7 +362,7 @@ class Ledger(DrawnInNotebooks):
             left = "unknown"
         return f"<Ledger {self.name!r}: budget {self.budget}; remaining {left}>"
 
-    def _spent(self) -> Cost:
+    def _total_cost(self) -> Cost:
         with self._reading() as turn:
             return rows.end(turn, self._header).spent
 
