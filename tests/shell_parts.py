@@ -56,6 +56,9 @@ def child(*words: str, at: Path, ready: Callable[[], bool], number: int, stdout:
             setattr(sys, name, os.fdopen(descriptor, "r" if not descriptor else "w"))
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
         sys.argv = ["tacit", *words]
+        for name, module in list(sys.modules.items()):  # a module of another test's folder, which has the same name
+            if str(getattr(module, "__file__", None) or "").startswith(str(at.parent)):
+                del sys.modules[name]
         code = 99
         try:
             main()

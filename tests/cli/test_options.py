@@ -86,3 +86,7 @@ def test_tab_completes_verbs_options_words_and_ledgers(at: Path, monkeypatch: py
     assert completed(monkeypatch, "tacit ledger show --ledger nowhere.db ") == []
     assert completed(monkeypatch, "tacit tune --led") == ["--ledger", "--ledger-name"]
     assert not (at / "nowhere.db").exists()
+
+
+def test_help_names_every_metric() -> None:
+    assert tuple(tacit.metrics.NAMES) == options.METRICS

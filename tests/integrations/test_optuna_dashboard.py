@@ -50,6 +50,7 @@ def test_optuna_dashboard_shows_every_trial_and_the_best(dashboard: str) -> None
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page, errors = browser.new_page(), list[str]()
+        page.set_default_timeout(240_000)  # it only ends a run that hangs
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{dashboard}/trials")
         page.get_by_text("6 Trials").wait_for()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import extra
-from tacit.space import Choice, Float, Int, Params
+
+if TYPE_CHECKING:  # help lists the models without NumPy
+    from tacit.space import Params
 
 
 @dataclass(frozen=True)
@@ -16,26 +18,32 @@ class TableModel:
 
     classifier: str
     regressor: str
-    space: Callable[[int], dict[str, Any]]  # of the number of training rows
+    parameters: Callable[[Any, int], dict[str, Any]]  # of tacit.space, loaded here, and the number of training rows
     fixed: Params
     trees: bool = False  # takes missing cells, and a category as one column
+
+    def space(self, rows: int) -> dict[str, Any]:
+        """What is searched by default."""
+        from tacit import space
+
+        return self.parameters(space, rows)
 
 
 MODELS = {
     "linear": TableModel(
         "sklearn.linear_model.LogisticRegression",
         "tacit.integrations.table_models.RidgeByC",
-        lambda rows: {"C": Float(1e-4, 1e3, log=True)},
+        lambda space, rows: {"C": space.Float(1e-4, 1e3, log=True)},
         {},
     ),
     "boosting": TableModel(
         "sklearn.ensemble.HistGradientBoostingClassifier",
         "sklearn.ensemble.HistGradientBoostingRegressor",
-        lambda rows: {
-            "learning_rate": Float(0.01, 1.0, log=True),
-            "max_leaf_nodes": Int(2, 128, log=True),
-            "l2_regularization": Float(1e-3, 1e2, log=True),
-            "max_iter": Int(20, 200, log=True),
+        lambda space, rows: {
+            "learning_rate": space.Float(0.01, 1.0, log=True),
+            "max_leaf_nodes": space.Int(2, 128, log=True),
+            "l2_regularization": space.Float(1e-3, 1e2, log=True),
+            "max_iter": space.Int(20, 200, log=True),
         },
         {"early_stopping": False, "random_state": 0},
         trees=True,
@@ -43,10 +51,10 @@ MODELS = {
     "forest": TableModel(
         "sklearn.ensemble.RandomForestClassifier",
         "sklearn.ensemble.RandomForestRegressor",
-        lambda rows: {
-            "max_depth": Int(1, 30),
-            "min_samples_leaf": Int(1, 50, log=True),
-            "max_features": Float(0.1, 1.0),
+        lambda space, rows: {
+            "max_depth": space.Int(1, 30),
+            "min_samples_leaf": space.Int(1, 50, log=True),
+            "max_features": space.Float(0.1, 1.0),
         },
         {"n_estimators": 100, "random_state": 0},
         trees=True,
@@ -54,15 +62,15 @@ MODELS = {
     "svm": TableModel(
         "sklearn.svm.SVC",
         "sklearn.svm.SVR",
-        lambda rows: {"C": Float(1e-2, 1e3, log=True), "gamma": Float(1e-4, 1e1, log=True)},
+        lambda space, rows: {"C": space.Float(1e-2, 1e3, log=True), "gamma": space.Float(1e-4, 1e1, log=True)},
         {},
     ),
     "neighbours": TableModel(
         "sklearn.neighbors.KNeighborsClassifier",
         "sklearn.neighbors.KNeighborsRegressor",
-        lambda rows: {
-            "n_neighbors": Int(1, min(100, rows), log=True),
-            "weights": Choice(["uniform", "distance"]),
+        lambda space, rows: {
+            "n_neighbors": space.Int(1, min(100, rows), log=True),
+            "weights": space.Choice(["uniform", "distance"]),
         },
         {},
     ),

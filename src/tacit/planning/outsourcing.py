@@ -170,7 +170,7 @@ def try_out(
 
     >>> trial = try_out(made_up_rows(300, (40.0, 40.0)), epsilon=3.0, delta=1e-4, queries=20, surfaces=2)
     >>> [o.informative for o in trial.outcomes], trial[1].found.gain > 0.5
-    ([1, 2], True)
+    ([1, 1, 2, 2], True)
     """
     X = np.asarray(rows, dtype=np.float64)
     if X.ndim != 2 or len(X) < 2 or not np.isfinite(X).all():
