@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
+from collections import deque
 from fractions import Fraction
 from typing import Any
 
@@ -278,11 +279,23 @@ def test_numbers_that_a_float_would_round_are_refused(value: Any) -> None:
     with pytest.raises(BadInput, match=r"2\^53|double precision"):
         Exponential(1.0, scale=1.0).release(np.atleast_1d(value))
     mixed = [2**62 + 513, 0.5]  # rounded by NumPy as it arrives
+    kinds: list[Any] = [mixed, tuple(mixed), deque(mixed), [np.array(2**62 + 513), 0.5]]
     for made in (Laplace(1.0, scale=1.0, size=2), Exponential(1.0, scale=1.0)):
-        with pytest.raises(BadInput, match=r"2\^53"):
-            made.release(mixed)
+        for value in kinds:
+            with pytest.raises(BadInput, match=r"2\^53"):
+                made.release(value)
+        made.release([np.float32(2.0**60), 2.0**60])
     Laplace(1.0, scale=1.0).release(2**53 - 1)
     Laplace(1.0, scale=1.0).release(2.0**60)
+
+
+def test_what_a_mask_hides_is_not_released() -> None:
+    for value in (np.ma.array([SECRET, 1.0], mask=[True, False]), np.ma.masked):
+        for made in (Laplace(1.0, scale=1.0, size=np.size(value)), Gaussian(1.0, scale=1.0, size=np.size(value))):
+            with pytest.raises(BadInput, match="made of numbers, got a Masked") as caught:
+                made.release(value)
+            assert "8675309" not in str(caught.value)
+    Laplace(1.0, scale=1.0, size=2).release(np.ma.array([1.0, 2.0]))
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))

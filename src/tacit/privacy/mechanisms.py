@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -267,13 +266,15 @@ def divide_up(a: float, b: float) -> float:
 def _floats(value: ArrayLike) -> Any:
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiub":
+        if array.dtype.kind not in "fiub" or np.ma.is_masked(value):  # what a mask hides would be released
             raise ValueError
         floats = array.astype(float)
     except (TypeError, ValueError):  # NumPy's own message would show the value
         raise BadInput(f"a value to release must be made of numbers, got {type_and_shape(value)}") from None
-    mixed = np.array(value, object).ravel() if isinstance(value, (list, tuple)) and array.dtype.kind == "f" else ()
-    whole = floats if array.dtype.kind in "iu" else np.array([float(v) for v in mixed if isinstance(v, Integral)])
+    whole = floats if array.dtype.kind in "iu" else np.empty(0)
+    if array.dtype.kind == "f" and not hasattr(value, "dtype"):  # a list, say, that mixes whole numbers and others
+        mixed = np.array(value, object).ravel()
+        whole = np.array([float(v) for v in mixed if not isinstance(v, float) and np.asarray(v).dtype.kind != "f"])
     if (np.abs(whole) >= WHOLE).any():
         raise BadInput(
             "whole numbers to release must be below 2^53, where floats hold every one of them: rounded, they could "
