@@ -198,6 +198,20 @@ def test_at_most_as_many_rows_as_columns_gives_a_conditional_guarantee() -> None
     assert any("epsilon = 1" in a for a in more)
 
 
+def test_the_digits_of_a_published_projection_do_not_show_which_rows_were_projected() -> None:
+    """Whoever has the rows and M's steps would tell them from their neighbours: only theirs lead to whole steps."""
+    rows, made = some_rows(40, 40), PublishedProjection(40, 40, epsilon=0.5, delta=1e-3, dimensions=10)
+    Z = table_of(made, rows)
+    digits = np.ldexp(np.frexp(Z)[0], 24)
+    assert (digits == np.rint(digits)).all()
+    U, s, Vt = np.linalg.svd(rows - rows.mean(axis=0))
+    M = np.linalg.solve((U * np.hypot(s, made.omega)) @ Vt, Z * math.sqrt(10))
+    assert np.std(M) == pytest.approx(1, abs=0.3)
+    for e in (20, 19, 18):
+        steps = M * 2.0**e
+        assert abs(steps - np.rint(steps)).mean() > 0.2  # a quarter, where there are no steps: 7 deviations from it
+
+
 @pytest.mark.parametrize("words", [None, "yes", "I insist"])
 def test_the_published_projection_is_refused_unless_the_attack_is_named(words: str | None) -> None:
     with pytest.raises(BadInput, match=r"d \+ 1 rows recovers every row .*Nothing was published"):

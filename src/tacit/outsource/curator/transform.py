@@ -38,6 +38,11 @@ ATTACK = "whoever knows d + 1 rows recovers every row"
 
 HALF_ULP = 2.0**-53
 
+FINER = (1.0, 2.0**-18)
+"""Scales of the noise that M is the sum of: the second hides the steps of the first, which would show what X was."""
+
+BITS = 24  # of a number of a table that is published as projected, where that promises anything
+
 
 class NoisyProjection:
     """Z = X P + Gaussian noise: rows that may be shown, whatever the rows are.
@@ -132,8 +137,9 @@ class PublishedProjection:
     step wants epsilon <= 1. Centring makes the rows' mean zero, so the smallest singular value is then zero and the
     branch that raises is always taken: no branch depends on the data.
     Follows. Kharkovskii2020, Algorithm 1.
-    Differs. M is drawn exactly, not from a seeded generator. ``scale`` is a public input; the paper divides by fitted
-    length-scales and by the largest norm.
+    Differs. M is drawn exactly, not from a seeded generator, in steps of 2^-38, and for n <= d the table is
+    rounded to 24 bits: with M in steps of 2^-20, whoever solves Z = X M for M would see which X leads to such steps.
+    ``scale`` is a public input; the paper divides by fitted length-scales and by the largest norm.
     Edges. ``insist`` must be the words of ``ATTACK`` when n > d, or nothing is published.
 
     >>> PublishedProjection(100, 2, epsilon=3.0, delta=1e-5, dimensions=10, insist=ATTACK).guarantee.kind
@@ -187,13 +193,18 @@ class PublishedProjection:
         """The published table, in one block: the singular values need all rows at once."""
         X = rows / self.divisor
         X = X - X.mean(axis=0)  # line 2
-        M = self.noise.gaussian(np.zeros((self.columns, self.dimensions)), 1.0)  # line 3
+        M = np.zeros((self.columns, self.dimensions))
+        for scale in FINER:  # line 3
+            M = self.noise.gaussian(M, scale)
         U, s, Vt = np.linalg.svd(X, full_matrices=False)  # line 4
         self.smallest = float(s.min())
         self.raised = not self.smallest >= self.omega  # line 6
         if self.raised:
             X = (U * np.sqrt(s**2 + self.omega**2)) @ Vt  # line 9
-        yield X @ M / math.sqrt(self.dimensions)  # lines 7 and 10
+        Z = X @ M / math.sqrt(self.dimensions)  # lines 7 and 10
+        mantissa, exponent = np.frexp(Z)
+        rounded = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
+        yield rounded if len(rows) <= self.columns else Z  # with more rows nothing is promised
 
     def about(self) -> Json:
         """What may be published of the transformation. Neither M nor the branch: both come from what is private."""
