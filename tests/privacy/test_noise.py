@@ -127,8 +127,9 @@ def test_a_draw_next_to_a_border_is_on_the_right_side_and_near_ones_are_refined(
 @each("side", [-1, 1])
 def test_both_of_a_pair_are_refined_each_with_its_own_value(law: str, at_border: int, side: int) -> None:
     pair, grid = Pair((3 << 124, 5 << 122)), make_grid(1.25)
-    noise_in_steps = Fraction(grid.S) * pair_of_sizes(law, *(Fraction(2 * b + 1, 1 << 128) for b in pair.bits))[at_border]
-    to_border = math.floor(noise_in_steps) + Fraction(1, 2) - noise_in_steps + side * Fraction(1, 10**9)
+    sizes = pair_of_sizes(law, *(Fraction(2 * b + 1, 1 << 128) for b in pair.bits))
+    steps = Fraction(grid.S) * sizes[at_border]
+    to_border = math.floor(steps) + Fraction(1, 2) - steps + side * Fraction(1, 10**9)
     values = [grid.step * float(to_border + Fraction(1, 4) * j) for j in (at_border, 1 - at_border)]
     source = chosen(pair)
     assert getattr(source, law)(np.array(values), 1.25).tolist() == oracle(law, values, pair, grid)
