@@ -26,7 +26,6 @@ from benchmarks.harness.runner import (
     measure_all,
     read_header,
     read_result,
-    repeats_of,
 )
 from benchmarks.harness.sources import names
 
@@ -69,7 +68,7 @@ def main(words: list[str] | None = None) -> None:
     if asked.list:
         for name in names():
             old = read_result(name, asked.out)
-            state = "current" if is_current(name, asked.out, repeats_of(name, asked.out, None)) else "stale"
+            state = "current" if is_current(name, asked.out, old.get("repeats", 0)) else "stale"
             shown = state if old.get("figures") else "-"
             why = ", ".join((changes(name, asked.out) or [])[:3]) if state == "stale" else ""
             print(f"{name:26} {old.get('seconds', '-'):>8} s  {shown:8} {why or read_header(name)['TITLE']}")

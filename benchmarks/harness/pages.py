@@ -12,7 +12,7 @@ from benchmarks.harness.pictures import drawn
 from benchmarks.harness.reading import chosen, measured, shown
 from benchmarks.harness.results_page import Documents, table
 from benchmarks.harness.results_page import pages as results_pages
-from benchmarks.harness.runner import is_current, repeats_of
+from benchmarks.harness.runner import is_current, read_result
 
 FILLED = re.compile(r"(<!-- figures: (?P<spec>[^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 VALUE = re.compile(r"(<!-- value: (?P<spec>[^>]+) -->).*?(<!-- / -->)", re.DOTALL)
@@ -59,8 +59,8 @@ def filled(text: str, known: Documents) -> str:
 
 
 def write(results: Path, docs: Path) -> None:
-    kept = [path.stem for path in results.glob("*.json")]
-    pages = made(results, docs, [name for name in kept if is_current(name, results, repeats_of(name, results, None))])
+    kept = {path.stem: read_result(path.stem, results).get("repeats", 0) for path in results.glob("*.json")}
+    pages = made(results, docs, [name for name, repeats in kept.items() if is_current(name, results, repeats)])
     for folder in ("pictures", "results"):
         (docs / folder).mkdir(parents=True, exist_ok=True)
     for old in (docs / "results").glob("*.md"):
