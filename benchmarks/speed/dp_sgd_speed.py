@@ -117,7 +117,7 @@ def opacus(case: Case, mode: str, repeats: int) -> tuple[Times, float]:
     n, sizes = data.records, getattr(case.algorithm, "sizes", (data.X.shape[1], 2))
     lots, epsilon = -(-n // case.lot), float(case.algorithm.epsilons([case.params], DELTA)[0])
     asked: dict[str, Any] = {"records": n, "lot": n / lots, "steps": lots, "delta": DELTA}
-    noise = float(noise_for(epsilon, **asked, sampling="poisson", adjacency="add_remove"))
+    noise = float(noise_for(epsilon=epsilon, **asked, sampling="poisson", adjacency="add_remove"))
     layers = [m for i, o in itertools.pairwise(sizes) for m in (torch.nn.Linear(i, o), torch.nn.ReLU())]
     module, criterion = torch.nn.Sequential(*layers[:-1]), torch.nn.CrossEntropyLoss()
     rows = torch.utils.data.TensorDataset(torch.as_tensor(data.X, dtype=torch.float32), torch.as_tensor(data.y))
