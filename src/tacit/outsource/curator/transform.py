@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.errors import BadInput, count, positive, probability, type_and_shape
 from tacit.files import Json
-from tacit.privacy.guarantee import Budget, Guarantee, loose
+from tacit.privacy.guarantee import UNTIMED, Budget, Guarantee, loose
 from tacit.privacy.mechanisms import SIMULATED, Gaussian
 from tacit.privacy.noise import EXACT, Source
 
@@ -102,7 +102,9 @@ class NoisyProjection:
         stated = mechanism.guarantee
         inputs = "scale and matrix are public inputs, nothing is fitted to the rows"
         source = "noisy projection (Kenthapadi2013; Gaussian mechanism, Balle and Wang 2018, Theorem 8); " + inputs
-        self.guarantee = stated if stated.budget is None else replace(stated, source=source, premises=()).at(delta)
+        if stated.budget is not None:
+            stated = replace(stated, source=source, premises=(UNTIMED,)).at(delta)
+        self.guarantee = stated
 
     @property
     def rounding(self) -> float:
