@@ -131,3 +131,12 @@ def test_a_document_of_an_earlier_release_called_the_loss_its_score_and_stays_as
     again = Tuned.from_json(old)
     assert (again.loss, again.score) == (0.25, 0.75)
     assert again.to_json() == old
+
+
+def test_a_constant_has_an_interval_too_before_a_model_is_called_better() -> None:
+    def released(reach: float) -> str:
+        reading = Reading("accuracy", 1.0, -1.0, higher=True, unit=True, baseline=0.8, baseline_reach=reach)
+        return str(Tuned({}, 0.15, "pool", "minimize", deviation=0.02, law="gaussian", reading=reading))
+
+    assert "not shown to be better" not in released(0.01)
+    assert "not shown to be better" in released(0.04)  # 0.05 apart: beyond 0.039, within the root of 0.039² + 0.04²

@@ -22,6 +22,7 @@ from tacit.outsource.curator.transform import (
     usable,
 )
 from tacit.privacy.conversions import gdp_delta
+from tacit.privacy.guarantee import UNTIMED
 from tacit.privacy.noise import Exact, Simulation
 
 
@@ -260,3 +261,7 @@ def test_a_table_states_what_was_asked_and_has_the_noise_that_it_tells() -> None
     rows = np.random.default_rng(0).uniform(-5, 5, (30_000, 3))
     noise = np.concatenate(list(made.blocks(rows))) - rows
     assert stats.kstest(noise.ravel() / made.scale_of_noise, stats.norm.cdf).pvalue > 1e-10  # false alarms: 1e-10
+
+
+def test_a_noisy_projection_states_that_its_timings_are_not_published() -> None:
+    assert NoisyProjection(3, epsilon=1.0, delta=1e-5).guarantee.premises == (UNTIMED,)
