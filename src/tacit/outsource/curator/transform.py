@@ -140,7 +140,7 @@ class PublishedProjection:
     branch that raises is always taken: no branch depends on the data.
     Follows. Kharkovskii2020, Algorithm 1.
     Differs. M is drawn exactly, not from a seeded generator, in steps of 2^-38, and for n <= d the table is
-    rounded to 24 bits: with M in steps of 2^-20, whoever solves Z = X M for M would see which X leads to such steps.
+    rounded to 24 bits: with M in steps of 2^-20, anyone who solves Z = X M for M would see which X leads to such steps.
     ``scale`` is a public input; the paper divides by fitted length-scales and by the largest norm.
     Edges. ``insist`` must be the words of ``ATTACK`` when n > d, or nothing is published.
 
